@@ -1,0 +1,37 @@
+package statefile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// ErrLocked is returned by [Lock] when another process writes the file.
+var ErrLocked = errors.New("another process holds the lock")
+
+// Lock makes the caller the only writer of path, by a lock on ".NAME.lock" in
+// the same directory. The lock ends with release or with the process, however
+// it ends; the lock file stays.
+func Lock(path string) (release func() error, err error) {
+	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return f.Close, nil
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	return nil, errors.Join(fmt.Errorf("locking %s with %s: %w", path, name, err), f.Close())
+}
+
+// escapeGlob quotes what filepath.Glob would expand.
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
+}

@@ -1,0 +1,123 @@
+package statefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// MaxSize is the greatest size of a state file that is read, in bytes.
+const MaxSize = 512 << 20
+
+// Load reads and parses the file at path. The time is its modification time:
+// when render last had an answer from Consul that it accepted.
+func Load(path string) (*File, time.Time, error) {
+	r := Reader{path: path}
+	f, at, err := r.Look()
+	return f, at, err
+}
+
+// A Reader follows one state file. Its zero value is not usable; see [NewReader].
+// It is for one goroutine.
+type Reader struct {
+	path string
+	last identity
+	end  []byte // last line of the good file that was returned last
+	err  error  // what was wrong with the file that last names
+}
+
+// NewReader returns a reader of the file at path, which need not exist yet.
+func NewReader(path string) *Reader { return &Reader{path: path} }
+
+// identity tells one version of a file from another.
+type identity struct {
+	dev, ino uint64
+	size     int64
+	mtime    time.Time
+}
+
+// Look reads the file if it is another one than at the last look. It returns
+// the new File, or nil if nothing but the modification time changed; and the
+// modification time, which is the time of the last accepted read of Consul.
+//
+// An error means that there is no good file at path now. It is returned again,
+// without reading again, until the file changes.
+func (r *Reader) Look() (*File, time.Time, error) {
+	f, err := os.Open(r.path)
+	if err != nil {
+		r.last, r.err = identity{}, nil
+		return nil, time.Time{}, fmt.Errorf("reading state: %w", err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	id, err := identify(f)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("reading state %s: %w", r.path, err)
+	}
+	if id == r.last {
+		return nil, id.mtime, r.err
+	}
+	if r.touched(f, id) {
+		r.last = id
+		return nil, id.mtime, nil
+	}
+	return r.read(f, id)
+}
+
+// touched reports whether f is the good file of the last look with another
+// modification time: the same inode and size, and the same seal.
+func (r *Reader) touched(f *os.File, id identity) bool {
+	if r.err != nil || r.end == nil || id.ino != r.last.ino || id.dev != r.last.dev || id.size != r.last.size {
+		return false
+	}
+	end := make([]byte, len(r.end))
+	_, err := f.ReadAt(end, id.size-int64(len(end)))
+	return err == nil && bytes.Equal(end, r.end)
+}
+
+func (r *Reader) read(f *os.File, id identity) (*File, time.Time, error) {
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err == nil && len(data) > MaxSize {
+		err = fmt.Errorf("larger than %d bytes", MaxSize)
+	}
+	var file *File
+	if err == nil {
+		file, err = Parse(data)
+	}
+	r.last, r.err = id, nil
+	if err != nil {
+		r.err = fmt.Errorf("reading state %s: %w", r.path, err)
+		if time.Since(id.mtime) < settle {
+			// It may be in the middle of being written in place, within one
+			// tick of the file system's clock: look once more.
+			r.last = identity{}
+		}
+		return nil, id.mtime, r.err
+	}
+	r.end = bytes.Clone(data[bytes.LastIndexByte(data[:len(data)-1], '\n')+1:])
+	return file, id.mtime, nil
+}
+
+// settle is longer than a tick of any file system's clock.
+const settle = 50 * time.Millisecond
+
+func identify(f *os.File) (identity, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return identity{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return identity{}, fmt.Errorf("not a regular file (%s)", info.Mode().Type())
+	}
+	id := identity{size: info.Size(), mtime: info.ModTime()}
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{}, errors.ErrUnsupported
+	}
+	id.dev, id.ino = sys.Dev, sys.Ino
+	return id, nil
+}
+
