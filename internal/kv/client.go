@@ -1,0 +1,221 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	consulapi "github.com/hashicorp/consul/api"
+	"github.com/spf13/pflag"
+)
+
+// Anonymous is the secret of Consul's anonymous token. Sent literally it means
+// the same as no token, except that Consul then does not hide that it filtered
+// the answer (it masks X-Consul-Results-Filtered-By-ACLs for blank tokens).
+const Anonymous = "anonymous"
+
+// Config says how Consul is reached. A zero field takes the value of the
+// CONSUL_… variable beside it, as Consul's own tools do; without either the
+// default is the agent at localhost:8500. The proxies of the environment
+// (HTTP_PROXY) are never used: what they answer is not Consul.
+type Config struct {
+	Address    string // CONSUL_HTTP_ADDR: host:port, http://, https:// or unix:// with a path
+	Token      string // CONSUL_HTTP_TOKEN; prefer TokenFile, which can be rotated
+	TokenFile  string // CONSUL_HTTP_TOKEN_FILE; read anew for each request; beats Token
+	CAFile     string // CONSUL_CACERT
+	CAPath     string // CONSUL_CAPATH
+	CertFile   string // CONSUL_CLIENT_CERT; read anew for each connection
+	KeyFile    string // CONSUL_CLIENT_KEY
+	ServerName string // CONSUL_TLS_SERVER_NAME
+	Namespace  string // CONSUL_NAMESPACE (Consul Enterprise)
+	Partition  string // CONSUL_PARTITION (Consul Enterprise)
+
+	// MaxBytes bounds the body of each answer while it is read; longer ones fail
+	// with [ErrTooLarge]. 0: no bound.
+	MaxBytes int64
+}
+
+// ErrTooLarge is the error of an answer longer than [Config.MaxBytes].
+var ErrTooLarge = errors.New("the answer is larger than the limit")
+
+// AddFlags adds a flag for each field that may stand on a command line. There
+// is none for a token, which everybody could read in the process list.
+func (c *Config) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Address, "consul-addr", "", "address of Consul's HTTP API: host:port, http://, https:// or unix:// ($CONSUL_HTTP_ADDR, else localhost:8500)")
+	flags.StringVar(&c.TokenFile, "token-file", "", "file with the ACL token, read anew for each request ($CONSUL_HTTP_TOKEN_FILE)")
+	flags.StringVar(&c.CAFile, "consul-ca-file", "", "certificate of the CA of Consul's HTTPS API ($CONSUL_CACERT)")
+	flags.StringVar(&c.CAPath, "consul-ca-path", "", "directory of CA certificates ($CONSUL_CAPATH)")
+	flags.StringVar(&c.CertFile, "consul-client-cert", "", "client certificate ($CONSUL_CLIENT_CERT)")
+	flags.StringVar(&c.KeyFile, "consul-client-key", "", "key of the client certificate ($CONSUL_CLIENT_KEY)")
+	flags.StringVar(&c.ServerName, "consul-tls-server-name", "", "name in Consul's certificate ($CONSUL_TLS_SERVER_NAME)")
+	flags.StringVar(&c.Namespace, "consul-namespace", "", "namespace, Consul Enterprise only ($CONSUL_NAMESPACE)")
+	flags.StringVar(&c.Partition, "consul-partition", "", "admin partition, Consul Enterprise only ($CONSUL_PARTITION)")
+}
+
+// Client returns a client whose every request carries the token that [Config.ReadToken]
+// reads at that moment. It contacts nobody. Callers set no token of their own.
+func (c Config) Client() (*consulapi.Client, error) {
+	api, socket, err := c.api()
+	if err != nil {
+		return nil, err
+	}
+	transport, err := newTransport(api.TLSConfig, socket)
+	if err != nil {
+		return nil, fmt.Errorf("setting up TLS to Consul: %w", err)
+	}
+	api.HttpClient = &http.Client{
+		Transport: &requests{next: transport, token: c.ReadToken, maxBytes: c.MaxBytes},
+		// A redirect would carry the token to whoever it names.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	// Keeps NewClient from reading a token that it would hold for ever.
+	api.Token, api.TokenFile = Anonymous, ""
+	client, err := consulapi.NewClient(api)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the client of Consul at %s: %w", c.Shown(), err)
+	}
+	return client, nil
+}
+
+// api merges the fields over the environment. socket is the path of a unix
+// socket, "" for TCP.
+func (c Config) api() (api *consulapi.Config, socket string, err error) {
+	if err := checkEnv(); err != nil {
+		return nil, "", err
+	}
+	api = consulapi.DefaultConfig()
+	override(&api.Address, c.Address)
+	override(&api.Namespace, c.Namespace)
+	override(&api.Partition, c.Partition)
+	override(&api.TLSConfig.CAFile, c.CAFile)
+	override(&api.TLSConfig.CAPath, c.CAPath)
+	override(&api.TLSConfig.CertFile, c.CertFile)
+	override(&api.TLSConfig.KeyFile, c.KeyFile)
+	override(&api.TLSConfig.Address, c.ServerName)
+	if path, ok := strings.CutPrefix(api.Address, "unix://"); ok {
+		// The library would replace the HTTP client, and the token with it.
+		api.Address, socket = "localhost", path
+	}
+	var user string
+	if api.Address, user = cutUser(api.Address); user != "" && api.HttpAuth == nil {
+		name, password, _ := strings.Cut(user, ":")
+		api.HttpAuth = &consulapi.HttpBasicAuth{Username: name, Password: password}
+	}
+	return api, socket, nil
+}
+
+func override(field *string, value string) {
+	if value != "" {
+		*field = value
+	}
+}
+
+// checkEnv refuses what the library would misread in silence: it takes a
+// mistyped CONSUL_HTTP_SSL_VERIFY for false, and then verifies nothing.
+func checkEnv() error {
+	for _, name := range []string{consulapi.HTTPSSLEnvName, consulapi.HTTPSSLVerifyEnvName} {
+		if value := os.Getenv(name); value != "" {
+			if _, err := strconv.ParseBool(value); err != nil {
+				return fmt.Errorf("variable %s=%q: want true or false", name, value)
+			}
+		}
+	}
+	return nil
+}
+
+// cutUser takes "user:password@" out of an address.
+func cutUser(address string) (rest, user string) {
+	scheme, host, ok := strings.Cut(address, "://")
+	if !ok {
+		scheme, host = "", address
+	} else {
+		scheme += "://"
+	}
+	authority, path, slash := strings.Cut(host, "/")
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 {
+		return address, ""
+	}
+	rest = scheme + authority[at+1:]
+	if slash {
+		rest += "/" + path
+	}
+	return rest, authority[:at]
+}
+
+// Shown returns the address for people: without credentials.
+func (c Config) Shown() string {
+	address := c.Address
+	if address == "" {
+		address = os.Getenv(consulapi.HTTPAddrEnvName)
+	}
+	if address == "" {
+		return "localhost:8500"
+	}
+	if strings.HasPrefix(address, "unix://") {
+		return address
+	}
+	address, _ = cutUser(address)
+	return address
+}
+
+func newTransport(conf consulapi.TLSConfig, socket string) (*http.Transport, error) {
+	tlsConfig, err := consulapi.SetupTLSConfig(&conf)
+	if err != nil {
+		return nil, err
+	}
+	if conf.CertFile != "" {
+		tlsConfig.Certificates = nil
+		tlsConfig.GetClientCertificate = clientCertificate(conf.CertFile, conf.KeyFile)
+	}
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+	dial := dialer.DialContext
+	if socket != "" {
+		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", socket)
+		}
+	}
+	return &http.Transport{
+		DialContext:         dial,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 2,
+		IdleConnTimeout:     30 * time.Second,
+		// Most agents are on this machine: packing costs more than it saves.
+		DisableCompression: true,
+	}, nil
+}
+
+// requests is what every request to Consul and its answer pass through.
+type requests struct {
+	next     *http.Transport
+	token    func() (string, error)
+	maxBytes int64
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
+	token, err := r.token()
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // it was never sent
+		}
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("X-Consul-Token", token)
+	resp, err := r.next.RoundTrip(req)
+	if err == nil && r.maxBytes > 0 {
+		resp.Body = &boundedBody{resp.Body, r.maxBytes}
+	}
+	return resp, err
+}
+
+// CloseIdleConnections is called by the client's method of the same name.
+func (r *requests) CloseIdleConnections() { r.next.CloseIdleConnections() }

@@ -1,0 +1,96 @@
+package kv
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	consulapi "github.com/hashicorp/consul/api"
+)
+
+// TokenError says that there is no token to send: its file cannot be read, or
+// is empty. Consul would take an empty token for the anonymous one, and answer
+// a list that it may not read with nothing at all.
+type TokenError struct {
+	File string
+	Err  error
+}
+
+// Error names the file.
+func (e *TokenError) Error() string {
+	return fmt.Sprintf("reading the Consul token from %s: %v", e.File, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *TokenError) Unwrap() error { return e.Err }
+
+// ReadToken returns the token for the next request: the content of the token
+// file as it is now, else the token that was given, else [Anonymous]. An error
+// is a [*TokenError].
+func (c Config) ReadToken() (string, error) {
+	env := c.TokenFile == "" && c.Token == ""
+	file := c.TokenFile
+	if env {
+		file = os.Getenv(consulapi.HTTPTokenFileEnvName)
+	}
+	if file != "" {
+		return readTokenFile(file)
+	}
+	token := c.Token
+	if env {
+		token = os.Getenv(consulapi.HTTPTokenEnvName)
+	}
+	if token == "" {
+		return Anonymous, nil
+	}
+	return token, nil
+}
+
+func readTokenFile(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", &TokenError{File: file, Err: err}
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", &TokenError{File: file, Err: errors.New("the file is empty: write the token into it, or do without a token file")}
+	}
+	return token, nil
+}
+
+// clientCertificate reads the certificate anew for each handshake, so that a
+// renewed one is used without a restart.
+func clientCertificate(certFile, keyFile string) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the client certificate: %w", err)
+		}
+		return &cert, nil
+	}
+}
+
+// boundedBody fails with [ErrTooLarge] once more than left bytes were read.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrTooLarge
+	}
+	// One byte more than is allowed tells a long answer from one that just fits.
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return n, ErrTooLarge
+	}
+	return n, err
+}
