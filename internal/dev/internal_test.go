@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"hadrain/internal/haproxy"
 	"hadrain/internal/statefile"
+	"hadrain/internal/testpeer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,13 +74,7 @@ func agent(ctx context.Context, l *net.TCPListener) error {
 // TestHAProxy: a real HAProxy takes the configuration, asks the agent, moves
 // the traffic, survives a reload without a failed request and goes away.
 func TestHAProxy(t *testing.T) {
-	binary, err := findHAProxy()
-	if err != nil {
-		if os.Getenv("HADRAIN_TEST_REQUIRE_PEERS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	binary := testpeer.Need(t, "haproxy")
 	ctx, cancel := context.WithCancel(within(t))
 	group, ctx := errgroup.WithContext(ctx)
 	defer func() {
@@ -144,10 +138,7 @@ func drainedServers(t *testing.T, ctx context.Context, socket string) int {
 // TestHAProxyRefuses: what HAProxy says about a bad configuration reaches the
 // user, and nothing is left running.
 func TestHAProxyRefuses(t *testing.T) {
-	binary, err := findHAProxy()
-	if err != nil {
-		t.Skip(err)
-	}
+	binary := testpeer.Need(t, "haproxy")
 	webs, err := listenWeb([]server{{backend: "web", name: "a b"}})
 	if err != nil {
 		t.Fatal(err)
