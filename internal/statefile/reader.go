@@ -120,4 +120,3 @@ func identify(f *os.File) (identity, error) {
 	id.dev, id.ino = sys.Dev, sys.Ino
 	return id, nil
 }
-

@@ -1,0 +1,160 @@
+package statefile_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hadrain/internal/desired"
+	"hadrain/internal/statefile"
+	"hadrain/internal/statefile/statefiletest"
+)
+
+// write puts a state with one key there and returns its bytes.
+func write(t *testing.T, path string, state desired.State) []byte {
+	t.Helper()
+	f := sample()
+	f.Rows = []desired.Row{{Key: "canary", State: state}}
+	data := statefiletest.Format(f)
+	must(t, statefile.Write(path, data))
+	return data
+}
+
+func TestReaderFollows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	r := statefile.NewReader(path)
+	if f, _, err := r.Look(); f != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("Look at nothing = %v, %v", f, err)
+	}
+	write(t, path, desired.Drain)
+	f, _, err := r.Look()
+	if err != nil || f == nil || f.Rows[0].State != desired.Drain {
+		t.Fatalf("first Look = %+v, %v", f, err)
+	}
+	at := time.Now().Add(time.Minute).Truncate(time.Second)
+	must(t, statefile.Touch(path, at))
+	f, mtime, err := r.Look()
+	if err != nil || f != nil || !mtime.Equal(at) {
+		t.Errorf("Look after a touch = %v, %v, %v, want no file, %v", f, mtime, err, at)
+	}
+	write(t, path, desired.Maint)
+	if f, _, err = r.Look(); err != nil || f == nil || f.Rows[0].State != desired.Maint {
+		t.Errorf("Look after a write = %+v, %v", f, err)
+	}
+}
+
+func TestReaderRefusesAndHeals(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	data := write(t, path, desired.Drain)
+	r := statefile.NewReader(path)
+	if _, _, err := r.Look(); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	must(t, os.WriteFile(path, data[:len(data)-3], 0o644))
+	must(t, statefile.Touch(path, old))
+	for range 2 {
+		if f, _, err := r.Look(); err == nil || f != nil {
+			t.Fatalf("Look at a cut file = %v, %v, want an error each time", f, err)
+		}
+	}
+	must(t, os.WriteFile(path, data, 0o644))
+	must(t, statefile.Touch(path, old))
+	if f, _, err := r.Look(); err != nil || f == nil {
+		t.Errorf("Look at the mended file = %v, %v", f, err)
+	}
+}
+
+// A file edited in place to another good one of the same size is another file.
+func TestReaderSeesAnEditInPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	write(t, path, desired.Drain)
+	r := statefile.NewReader(path)
+	if _, _, err := r.Look(); err != nil {
+		t.Fatal(err)
+	}
+	other := write(t, filepath.Join(t.TempDir(), "other"), desired.Maint)
+	must(t, os.WriteFile(path, other, 0o644))
+	must(t, statefile.Touch(path, time.Now().Add(time.Minute)))
+	if f, _, err := r.Look(); err != nil || f == nil || f.Rows[0].State != desired.Maint {
+		t.Errorf("Look = %+v, %v, want the state maint", f, err)
+	}
+}
+
+func TestReaderWantsARegularFile(t *testing.T) {
+	if f, _, err := statefile.Load(t.TempDir()); err == nil || f != nil {
+		t.Errorf("Load of a directory = %v, %v", f, err)
+	}
+}
+
+// follow reports each change that a watch leads to, until the test ends.
+func follow(t *testing.T, path string) func(want desired.State) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	notices := statefile.Watch(ctx, path)
+	t.Cleanup(func() {
+		cancel()
+		for range notices {
+		}
+	})
+	r := statefile.NewReader(path)
+	return func(want desired.State) {
+		t.Helper()
+		deadline := time.After(5 * time.Second)
+		for {
+			if f, _, _ := r.Look(); f != nil && f.Rows[0].State == want {
+				return
+			}
+			select {
+			case <-notices:
+			case <-deadline:
+				t.Fatalf("state %v was not seen", want)
+			}
+		}
+	}
+}
+
+func TestWatchSeesReplacements(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	see := follow(t, path)
+	for _, state := range []desired.State{desired.Drain, desired.Maint, desired.Ready} {
+		write(t, path, state)
+		see(state)
+	}
+	must(t, os.Remove(path))
+	write(t, path, desired.Hold)
+	see(desired.Hold)
+}
+
+func TestWatchOutlivesItsDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	path := filepath.Join(dir, "state")
+	see := follow(t, path) // the directory does not exist yet
+	for _, state := range []desired.State{desired.Drain, desired.Maint, desired.Ready} {
+		must(t, os.Mkdir(dir, 0o755))
+		write(t, path, state)
+		see(state)
+		must(t, os.RemoveAll(dir))
+	}
+}
+
+// Kubernetes replaces a volume's content by renaming the link ..data.
+func TestWatchSeesLinkFlips(t *testing.T) {
+	dir := t.TempDir()
+	flip := func(version string, state desired.State) {
+		must(t, os.Mkdir(filepath.Join(dir, version), 0o755))
+		write(t, filepath.Join(dir, version, "state"), state)
+		must(t, os.Symlink(version, filepath.Join(dir, "..tmp")))
+		must(t, os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")))
+	}
+	flip("v1", desired.Drain)
+	must(t, os.Symlink("..data/state", filepath.Join(dir, "state")))
+	see := follow(t, filepath.Join(dir, "state"))
+	see(desired.Drain)
+	flip("v2", desired.Maint)
+	see(desired.Maint)
+}
