@@ -36,7 +36,7 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 		cmd.Stderr = &p.out
 	}
 	// A grandchild that keeps the pipes open must not keep Wait from returning.
-	cmd.WaitDelay = 2 * time.Second
+	cmd.WaitDelay = time.Second
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
