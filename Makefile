@@ -1,0 +1,46 @@
+# Hadrain. `make` lists the targets.
+
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X hadrain/internal/version.linked=$(VERSION)
+BENCH   := .
+
+.PHONY: help build demo run test check bench bench-responder fuzz peers clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build static binaries into bin/
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hadrain ./cmd/hadrain
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hadrain-render ./cmd/render
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hadrain-responder ./cmd/responder
+
+demo: build ## watch a real HAProxy drain servers: a story of a minute
+	.ci/peers haproxy
+	bin/hadrain dev --demo
+
+run: build ## everything on this machine, to play with, until Ctrl-C
+	.ci/peers haproxy || echo 'going on without HAProxy' >&2
+	bin/hadrain dev
+
+test: ## every test, with a real Consul and a real HAProxy
+	.ci/peers
+	.ci/test
+
+check: ## format, vet, lint, dead code, known vulnerabilities
+	.ci/check
+
+bench: ## benchmarks, such as BENCH=Parse
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-responder: ## what answering an agent check costs
+	go test -run '^$$' -bench . -benchmem ./internal/agentcheck/... ./cmd/responder/...
+
+fuzz: ## fuzz every target for 20 s
+	.ci/fuzz
+
+peers: ## install HAProxy from Debian, build Consul from its Go module
+	.ci/peers
+
+clean: ## remove what was built (Consul stays: it takes minutes)
+	rm -rf bin dist .ci/cache
