@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	consulapi "github.com/hashicorp/consul/api"
 	"go.uber.org/goleak"
@@ -87,10 +88,11 @@ var modes = []struct {
 
 // A peer is one of the two stores, reached over HTTP.
 type peer struct {
-	base string // URL without a final slash
-	node string // the name of the node that sessions belong to
-	http *http.Client
-	api  *consulapi.Client
+	base  string        // URL without a final slash
+	node  string        // the name of the node that sessions belong to
+	limit time.Duration // when to give up a blocking query
+	http  *http.Client
+	api   *consulapi.Client
 }
 
 func embedded(t *testing.T) *peer {
@@ -120,7 +122,7 @@ func realConsul(t *testing.T) *peer {
 func newPeer(t *testing.T, base, node string, transport *http.Transport) *peer {
 	t.Helper()
 	t.Cleanup(transport.CloseIdleConnections)
-	p := &peer{base: base, node: node, http: &http.Client{
+	p := &peer{base: base, node: node, limit: testpeer.Timeout(t), http: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -255,7 +257,7 @@ func (p *peer) block(t *testing.T, path string, index uint64) <-chan answer {
 		sep = "&wait=60s&index=" // the first wait counts
 	}
 	path += sep + strconv.FormatUint(index, 10)
-	ctx, cancel := context.WithTimeout(t.Context(), testpeer.Timeout(t))
+	ctx, cancel := context.WithTimeout(t.Context(), p.limit)
 	out := make(chan answer, 1)
 	go func() {
 		defer cancel()

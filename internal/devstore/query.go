@@ -90,7 +90,6 @@ func (o options) timeout() time.Duration {
 type found struct {
 	index   uint64
 	missing bool // the one thing asked for does not exist
-	body    any
 }
 
 // read answers a query: at once without an index, else as soon as the index is

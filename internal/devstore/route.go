@@ -16,7 +16,8 @@ import (
 // datacenter is the only one, named as Consul's default.
 const datacenter = "dc1"
 
-// A statusError is an answer with a status and a text.
+// A statusError is an answer with a status and a text. The texts are Consul's,
+// which clients match.
 type statusError struct {
 	status int
 	text   string
@@ -32,9 +33,14 @@ func tooLarge(format string, args ...any) error {
 	return &statusError{http.StatusRequestEntityTooLarge, fmt.Sprintf(format, args...)}
 }
 
+// failure is an error that Consul reports as its own, whatever caused it.
+func failure(format string, args ...any) error {
+	return &statusError{http.StatusInternalServerError, fmt.Sprintf(format, args...)}
+}
+
 var (
-	errNoLeader = errors.New("No cluster leader") //nolint:staticcheck // Consul's text, which clients match
-	errNoDCPath = errors.New("No path to datacenter")
+	errNoLeader = failure("No cluster leader")
+	errNoDCPath = failure("No path to datacenter")
 )
 
 // A handler answers a request, or returns an error before it has written

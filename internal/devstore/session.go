@@ -3,7 +3,6 @@ package devstore
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -97,15 +96,15 @@ func (s *session) check() error {
 		s.Behavior = behaviorRelease
 	}
 	if s.Behavior != behaviorRelease && s.Behavior != behaviorDelete {
-		return fmt.Errorf("Invalid Behavior setting '%s'", s.Behavior)
+		return failure("Invalid Behavior setting '%s'", s.Behavior)
 	}
 	if s.TTL != "" {
 		ttl, err := time.ParseDuration(s.TTL)
 		if err != nil {
-			return fmt.Errorf("Session TTL '%s' invalid: %w", s.TTL, err)
+			return failure("Session TTL '%s' invalid: %v", s.TTL, err)
 		}
 		if ttl != 0 && (ttl < minTTL || ttl > maxTTL) {
-			return fmt.Errorf("Invalid Session TTL '%d', must be between [%v=%v]", ttl, minTTL, maxTTL)
+			return failure("Invalid Session TTL '%d', must be between [%v=%v]", ttl, minTTL, maxTTL)
 		}
 	}
 	return nil
@@ -137,15 +136,15 @@ func (s *state) session(id string) *session {
 
 func (d *draft) addSession(sess session) error {
 	if sess.Node != NodeName {
-		return fmt.Errorf("apply failed: Missing node registration")
+		return failure("apply failed: Missing node registration")
 	}
 	for _, id := range slices.Concat(sess.NodeChecks, sess.Checks) {
 		if id != serfHealth {
-			return fmt.Errorf("apply failed: Missing check '%s' registration", id)
+			return failure("apply failed: Missing check '%s' registration", id)
 		}
 	}
 	for _, check := range sess.ServiceChecks {
-		return fmt.Errorf("apply failed: Missing check '%s' registration", check.ID)
+		return failure("apply failed: Missing check '%s' registration", check.ID)
 	}
 	sess.CreateIndex, sess.ModifyIndex = d.index, d.index
 	i, _ := d.place(sess.ID)
@@ -205,7 +204,7 @@ func (s *Store) createSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	sess.settleChecks()
 	if sess.Node == "" {
-		return fmt.Errorf("Must provide Node")
+		return failure("Must provide Node")
 	}
 	if err := sess.check(); err != nil {
 		return err
