@@ -1,0 +1,94 @@
+package responder
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"hadrain/internal/statusjson"
+	"hadrain/internal/version"
+)
+
+// Name is the program's name, as it says it of itself.
+const Name = "hadrain-responder"
+
+// status makes the document for /status.json.
+func (r *responder) status(now time.Time) statusjson.Responder {
+	doc := statusjson.Responder{
+		Program: statusjson.Program{
+			Schema: statusjson.Schema, Program: Name, Version: version.String(), Host: r.host, Started: r.started,
+		},
+		State:    r.state(now),
+		Rejected: []statusjson.Rejected{},
+		Skipped:  []statusjson.Skipped{},
+		Rows:     []statusjson.Row{},
+		Unasked:  []string{},
+	}
+	asked := map[string]bool{}
+	for _, l := range r.rows.list() {
+		row := l.status()
+		for _, key := range row.Keys {
+			asked[key] = true
+		}
+		doc.Rows = append(doc.Rows, row)
+	}
+	if current := r.store.current.Load(); current != nil {
+		current.describe(&doc, asked)
+	}
+	return doc
+}
+
+func (r *responder) state(now time.Time) statusjson.State {
+	from := r.store.source.Load()
+	s := statusjson.State{Path: r.store.path, Error: from.problem}
+	current := r.store.current.Load()
+	if current == nil {
+		return s
+	}
+	s.Loaded = true
+	s.Root, s.ID, s.Index = current.file.Root, current.file.ID, current.file.Index
+	s.Rendered, s.Read = current.file.Rendered, from.read.UTC()
+	s.Age = now.Sub(from.read).Seconds()
+	s.Keys, s.Content = len(current.file.Rows), current.content
+	return s
+}
+
+// describe adds what the state file says.
+func (s *snapshot) describe(doc *statusjson.Responder, asked map[string]bool) {
+	for _, row := range s.file.Rows {
+		if row.Rejected != "" {
+			doc.Rejected = append(doc.Rejected, statusjson.Rejected{Key: row.Key, State: row.State.String(), Reason: row.Rejected})
+		}
+		if !asked[row.Key] {
+			doc.Unasked = append(doc.Unasked, row.Key)
+		}
+	}
+	for _, skipped := range s.file.Skipped {
+		doc.Skipped = append(doc.Skipped, statusjson.Skipped(skipped))
+	}
+}
+
+func (l *listed) status() statusjson.Row {
+	r := statusjson.Row{
+		Row:      l.first,
+		Keys:     l.keys(),
+		Answer:   strings.TrimSuffix(l.reply, "\n"),
+		Since:    l.since.UTC(),
+		Asked:    l.asked.UTC(),
+		Interval: l.interval.Seconds(),
+		Index:    l.index,
+		Silent:   l.silent,
+	}
+	if l.key >= 0 && l.key < len(r.Keys) {
+		r.Key = r.Keys[l.key]
+	}
+	return r
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}
