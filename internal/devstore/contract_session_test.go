@@ -45,6 +45,8 @@ func testSessionLife(t *testing.T, p *peer) {
 		`{"Name":"n","LockDelay":"7s"}`:             7 * time.Second,
 		`{"Name":"n","LockDelay":3000000000}`:       3 * time.Second,
 		`{"Name":"n","LockDelay":0}`:                0,
+		`{"Name":"n","LockDelay":999}`:              999 * time.Second,
+		`{"Name":"n","LockDelay":1000}`:             1000,
 		`{"Name":"n","LockDelay":"2h","Unknown":1}`: 2 * time.Hour,
 	} {
 		got := p.sessions(t, "info/"+p.session(t, body))[0]
