@@ -39,6 +39,9 @@ func bubble(t *testing.T, run func(*testing.T, *peer, *devstore.Store)) {
 	})
 }
 
+// advance moves the fake clock of the bubble that it is called in.
+func advance(d time.Duration) { <-time.After(d) }
+
 func TestWait(t *testing.T) {
 	for _, c := range []struct {
 		query string
@@ -122,7 +125,7 @@ func TestExpiryOfMany(t *testing.T) {
 		forever := p.session(t, "")
 		at := func(after time.Duration, want int) {
 			t.Helper()
-			time.Sleep(time.Until(start.Add(after)))
+			advance(time.Until(start.Add(after)))
 			synctest.Wait()
 			if got := len(p.sessions(t, "list")); got != want {
 				t.Errorf("%d sessions after %v, want %d", got, after, want)
@@ -150,9 +153,9 @@ func TestLockDelayEnds(t *testing.T) {
 			p.want(t, "PUT", "/v1/kv/a?acquire="+id, "", 200, "true")
 			p.want(t, "PUT", "/v1/session/destroy/"+id, "", 200)
 			next := p.session(t, "")
-			time.Sleep(c.want - time.Nanosecond)
+			advance(c.want - time.Nanosecond)
 			p.want(t, "PUT", "/v1/kv/a?acquire="+next, "", 200, "false")
-			time.Sleep(time.Nanosecond)
+			advance(time.Nanosecond)
 			p.want(t, "PUT", "/v1/kv/a?acquire="+next, "", 200, "true")
 		})
 	}
@@ -168,11 +171,11 @@ func TestTombstonesEnd(t *testing.T) {
 		p.delete(t, "p/b")
 		index := func() uint64 { return p.get(t, "/v1/kv/p/?recurse", 200).index(t) }
 		buried := index()
-		time.Sleep(15*time.Minute - time.Nanosecond)
+		advance(15*time.Minute - time.Nanosecond)
 		if got := index(); got != buried || got <= old {
 			t.Errorf("index %d, want that of the delete, %d, above %d", got, buried, old)
 		}
-		time.Sleep(time.Nanosecond)
+		advance(time.Nanosecond)
 		if got := index(); got != old {
 			t.Errorf("index %d after the tombstone's time, want %d", got, old)
 		}
