@@ -174,8 +174,8 @@ func answers(ctx context.Context, client *consulapi.Client) error {
 }
 
 // freePort returns a port of the loopback device that is free for TCP and UDP
-// now. It is below the range from which Linux and macOS take the ports of
-// outgoing connections, so that it stays free while the server is stopped.
+// now. It is below the range from which Linux takes the ports of outgoing
+// connections, so that it stays free while the server is stopped.
 func freePort() (int, error) {
 	for range 100 {
 		port := 10_000 + rand.IntN(22_000)

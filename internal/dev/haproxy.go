@@ -24,13 +24,16 @@ const (
 // errNoHAProxy says that there is no HAProxy on this machine.
 var errNoHAProxy = errors.New("haproxy is not installed")
 
+// haproxyDirs are looked through after the PATH.
+var haproxyDirs = []string{"/usr/sbin", "/usr/local/sbin"}
+
 // findHAProxy returns the path of the haproxy binary. Distributions put it in
 // an sbin directory, which is often not on the PATH of a user.
 func findHAProxy() (string, error) {
 	if path, err := exec.LookPath("haproxy"); err == nil {
 		return filepath.Abs(path)
 	}
-	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"} {
+	for _, dir := range haproxyDirs {
 		if path, err := exec.LookPath(filepath.Join(dir, "haproxy")); err == nil {
 			return path, nil
 		}
