@@ -48,7 +48,8 @@ func build(root, name string) (string, error) {
 	defer unlock()
 	source := "./cmd/" + strings.TrimPrefix(name, "hadrain-") // cmd/hadrain for hadrain itself
 	path := filepath.Join(dir, name)
-	args := []string{"build", "-trimpath", "-o", path}
+	// Flags like those of the test itself, so that both share what is compiled.
+	args := []string{"build", "-o", path}
 	if raceEnabled() {
 		args = append(args, "-race")
 	}
