@@ -86,11 +86,14 @@ func nextWord(line []byte) (word, rest []byte) {
 		start += size
 	}
 	end := start
-	for end < len(line) && space(line[end:]) == 0 {
+	for end < len(line) && (plain(line[end]) || space(line[end:]) == 0) {
 		end++
 	}
 	return line[start:end], line[end:]
 }
+
+// plain reports whether c stands in a key, for sure: the quick way.
+func plain(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
 // space returns the length of the white space character that b begins with, 0
 // if it begins with none.
