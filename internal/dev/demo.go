@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// stepDeadline is how long one event of the story may take.
-	stepDeadline = 20 * time.Second
+	// stepDeadline is how long one event of the story may take. The longest is
+	// the return of a Consul: a read without a leader is held for 7 s.
+	stepDeadline = 40 * time.Second
 	// quietAnswers is how many answers in a row from other servers prove that a
 	// server gets no more requests: in rotation it would give about every fifth.
 	quietAnswers = 40

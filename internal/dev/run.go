@@ -207,33 +207,3 @@ func listenLoopback(addr string) (*net.TCPListener, error) {
 	}
 	return l.(*net.TCPListener), nil
 }
-
-// welcome says what runs where, and what to try.
-func (r *runner) welcome(agent *net.TCPAddr) {
-	line := func(name, where, what string) { fmt.Fprintf(r.out, "  %-11s %-26s  %s\n", name, where, what) }
-	fmt.Fprintf(r.out, "Hadrain on one machine, for as long as this program runs:\n\n")
-	line("store", r.store.config().Shown(), r.store.what())
-	line("render", r.render, "its status; store -> state file")
-	line("responder", r.responder, fmt.Sprintf("its status; state file -> agent checks at %v", agent))
-	if r.haproxy != nil {
-		line("site", r.frontend, fmt.Sprintf("HAProxy with %d small web servers, %d requests a second", len(r.servers), requestsPerSecond))
-		line("statistics", r.statsPage, "HAProxy's own page")
-	}
-	line("state file", r.statePath, "")
-	line("log", r.log, "of render and responder")
-	if r.haproxy == nil {
-		fmt.Fprintf(r.out, "\nHAProxy is not installed, so there is no traffic to watch.\nOn Debian or Ubuntu: sudo apt-get install haproxy, then start this again.\n")
-	}
-	if r.opts.Demo {
-		fmt.Fprintln(r.out)
-		return
-	}
-	call := "CONSUL_HTTP_ADDR=" + r.store.config().Shown() + " " + r.command
-	if r.root != "hadrain" {
-		call += " --kv-root " + r.root
-	}
-	fmt.Fprintf(r.out, "\nTry, in another terminal:\n\n")
-	fmt.Fprintf(r.out, "  %s drain canary --reason \"trying it out\" --yes\n", call)
-	fmt.Fprintf(r.out, "  %s maint web/web-01 --reason \"trying it out\" --yes\n", call)
-	fmt.Fprintf(r.out, "  %s clear canary web/web-01 --yes\n\nCtrl-C ends everything.\n\n", call)
-}

@@ -4,40 +4,37 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"hadrain/internal/testpeer"
 )
 
-// TestDemo: the whole story, in each store, leaves nothing behind.
+// TestDemo: the whole story ends well and leaves nothing behind. The tests
+// directory plays it on every store, as a user would.
 func TestDemo(t *testing.T) {
 	testpeer.Need(t, "haproxy")
-	for _, consul := range []bool{false, true} {
-		name := map[bool]string{false: "embedded", true: "consul"}[consul]
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("CONSUL_HTTP_ADDR", "")
-			t.Setenv("TMPDIR", testpeer.Dir(t))
-			if consul {
-				t.Setenv("PATH", filepath.Dir(testpeer.Need(t, "consul"))+":"+os.Getenv("PATH"))
-			}
-			var out bytes.Buffer
-			began := time.Now()
-			if err := Run(within(t), Options{Demo: true, Consul: consul}, &out); err != nil {
-				t.Errorf("%v\n%s", err, out.String())
-			}
-			if took := time.Since(began); took > time.Minute {
-				t.Errorf("took %v, want less than a minute", took)
-			}
-			t.Log(out.String())
-			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
-				t.Errorf("left behind: %v, %v", left, err)
-			}
-		})
+	t.Setenv("TMPDIR", testpeer.Dir(t))
+	var out bytes.Buffer
+	if err := Run(within(t), Options{Demo: true, Program: "bin/hadrain"}, &out); err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{
+		`$ bin/hadrain drain canary --reason "demonstration: deploying the canaries" --yes`,
+		"web/gke-cny-web is DRAIN (agent), api/api-cny is DRAIN (agent)",
+		"web/gke-cny-web is MAINT, api/api-cny is MAINT",
+		"requests went through HAProxy, 0 failed.",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out.String())
+		}
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
@@ -68,6 +65,26 @@ func TestDemoCut(t *testing.T) {
 	out := &trigger{text: "[2/", then: func() { cancel(errors.New("enough")) }}
 	err := Run(ctx, Options{Demo: true}, out)
 	if err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestHAProxyDies: an HAProxy that ends by itself ends everything, and the
+// error says so.
+func TestHAProxyDies(t *testing.T) {
+	testpeer.Need(t, "haproxy")
+	var pid int
+	out := &trigger{text: "SERVER"}
+	out.then = func() {
+		_, after, _ := strings.Cut(out.all.String(), "kill -USR2 ")
+		if _, err := fmt.Sscan(after, &pid); err != nil {
+			t.Error(err)
+			return
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	err := Run(within(t), Options{}, out)
+	if err == nil || !strings.Contains(err.Error(), "haproxy ended by itself (signal: killed)") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -103,11 +120,13 @@ type trigger struct {
 	text string
 	then func()
 	all  strings.Builder
+	done bool
 }
 
 func (w *trigger) Write(p []byte) (int, error) {
 	w.all.Write(p)
-	if strings.Contains(w.all.String(), w.text) {
+	if !w.done && strings.Contains(w.all.String(), w.text) {
+		w.done = true
 		w.then()
 	}
 	return len(p), nil

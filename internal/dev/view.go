@@ -18,6 +18,7 @@ import (
 const (
 	redrawEvery = 500 * time.Millisecond // on a terminal
 	printEvery  = 5 * time.Second        // elsewhere
+	pageWidth   = 85                     // columns; in a narrower terminal lines would wrap
 )
 
 // view shows a line for each server: what is desired, what HAProxy says, and
@@ -128,7 +129,7 @@ func (p page) write(w io.Writer, paint func(string) string) {
 		fmt.Fprintf(w, columns, l.key, l.desired, paint(pad(status, 15)), weight, sessions, rate)
 	}
 	if p.err != nil {
-		fmt.Fprintf(w, "haproxy does not answer: %v\n", p.err)
+		fmt.Fprintf(w, "%.*s\n", pageWidth, "haproxy does not answer: "+p.err.Error())
 	}
 }
 
@@ -138,7 +139,7 @@ func pad(s string, width int) string { return fmt.Sprintf("%-*s", width, s) }
 // run prints pictures until ctx ends: in place on a terminal, one below the
 // other elsewhere.
 func (v *view) run(ctx context.Context, w io.Writer) error {
-	terminal := isTerminal(w)
+	terminal := canRedraw(w)
 	paint := func(s string) string { return s }
 	every := printEvery
 	if terminal {
@@ -199,7 +200,13 @@ func colour(status string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, status)
 }
 
-func isTerminal(w io.Writer) bool {
+// canRedraw reports whether w is a terminal in which a picture can replace the
+// last one.
+func canRedraw(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	return err == nil && width >= pageWidth
 }
