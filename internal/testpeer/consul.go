@@ -31,7 +31,8 @@ type ConsulServer struct {
 	peers  int // servers to expect; 0: development mode
 	join   []string
 	ports  consulPorts
-	proc   *Process // nil while stopped
+	proc   *Process // the last one started
+	served bool     // its address has been given out, so its ports stay
 }
 
 // Consul starts a server and waits until it has a leader and answers
@@ -110,12 +111,13 @@ func (s *ConsulServer) Start(t testing.TB) {
 		s.launch(t)
 		err := s.awaitReady(t)
 		if err == nil {
+			s.served = true
 			return
 		}
 		// Nobody can hold a port between the moment it is found free and the
 		// moment that Consul binds it.
 		taken := strings.Contains(s.Output(), "address already in use")
-		if !taken || attempt == 5 {
+		if !taken || s.served || attempt == 5 {
 			t.Fatalf("waiting for Consul to get a leader: %v\n%s", err, s.Output())
 		}
 		s.proc.Kill(t)

@@ -41,7 +41,9 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
-	// Cleanups do not run when the test binary is killed or times out.
+	// Cleanups do not run when the test binary is killed or times out. The
+	// parent is a thread here: a test that locks itself to one (to enter a
+	// namespace, say) takes along what it started.
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting %s: %v", p.name, err)
