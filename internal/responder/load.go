@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"hadrain/internal/statefile"
 )
@@ -17,7 +18,7 @@ type store struct {
 	path   string
 	log    *slog.Logger
 	reader *statefile.Reader
-	last   error // of the last look
+	last   problem // of the last look; empty text if there was none
 
 	current  atomic.Pointer[snapshot] // nil until a good file was seen
 	source   atomic.Pointer[source]   // never nil
@@ -52,23 +53,31 @@ func (s *store) follow(ctx context.Context, reload <-chan os.Signal, before, aft
 	}
 }
 
+// A problem is why there is no good file, and the modification time of the bad
+// one: another bad file is another problem.
+type problem struct {
+	text string
+	at   time.Time
+}
+
 // look takes over the file if it is a new and good one. What was served before
 // stays otherwise.
 func (s *store) look() {
 	file, read, err := s.reader.Look()
 	now := *s.source.Load()
 	if err != nil {
-		if s.changed(err) {
+		if p := (problem{err.Error(), read}); p != s.last {
 			s.refused(err)
+			s.last = p
 		}
-		now.problem = err.Error()
+		now.problem = s.last.text
 	} else {
-		now.read, now.problem = read, ""
-		if s.last != nil && s.current.Load() != nil && file == nil {
-			s.log.Info("state file is back, unchanged", "path", s.path)
+		if s.last.text != "" && s.current.Load() != nil {
+			s.log.Info("state file is good again", "path", s.path)
 		}
+		s.last = problem{}
+		now.read, now.problem = read, ""
 	}
-	s.last = err
 	if file != nil {
 		s.swap(newSnapshot(file))
 	}
@@ -83,18 +92,6 @@ func (s *store) swap(next *snapshot) {
 	}
 }
 
-// changed reports whether err says something else than that of the last look.
-// A reader repeats the very same error for a file that it has refused.
-func (s *store) changed(err error) bool {
-	if s.last == nil {
-		return true
-	}
-	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return err.Error() != s.last.Error()
-	}
-	return !errors.Is(err, s.last)
-}
-
 func (s *store) refused(err error) {
 	serving := "unsynced"
 	if s.current.Load() != nil {
@@ -105,5 +102,5 @@ func (s *store) refused(err error) {
 		return
 	}
 	s.failures.Add(1)
-	s.log.Error("state file refused", "path", s.path, "error", err, "answering", serving)
+	s.log.Error("state file refused", "error", err, "answering", serving)
 }

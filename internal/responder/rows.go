@@ -14,8 +14,8 @@ import (
 const (
 	// silentAfter is how many of its intervals a row may miss.
 	silentAfter = 3
-	// leastInterval is the least interval that counts: HAProxy's agent-inter
-	// jitters, and two processes ask during a reload.
+	// leastInterval is the least interval that counts: agent-inter jitters, and
+	// two HAProxy processes ask during a reload.
 	leastInterval = time.Second
 	// forgetAfter is how long a row stays silent before it counts as removed
 	// from haproxy.cfg.
@@ -35,6 +35,10 @@ type row struct {
 	since    time.Time     // when reply was first given
 	asked    time.Time     // last
 	interval time.Duration // between the last two questions; 0: asked once
+
+	// The same in active time.
+	seen time.Duration
+	pace time.Duration
 }
 
 // rows are the rows by their first keys.
@@ -42,8 +46,13 @@ type rows struct {
 	mu     sync.Mutex
 	most   int
 	byKey  map[string]*row
-	asked  time.Time // the last question of any row
 	pruned time.Time
+
+	asked time.Time // the last question of any row
+	// active is the time during which rows were asked for: a pause of all of
+	// them, in which HAProxy was down, does not count. So the first check after
+	// a pause does not make its siblings silent.
+	active time.Duration
 }
 
 func newRows(most int) *rows { return &rows{most: most, byKey: map[string]*row{}} }
@@ -63,17 +72,21 @@ func (rs *rows) note(line []byte, a agentcheck.Answer, at time.Time) {
 			return
 		}
 	}
-	r.note(line[:min(len(line), maxLine)], a, at)
+	if gap := at.Sub(rs.asked); !rs.asked.IsZero() && gap > 0 {
+		rs.active += min(gap, max(r.interval, leastInterval))
+	}
 	rs.asked = at
+	r.note(line[:min(len(line), maxLine)], a, at, rs.active)
 }
 
-func (r *row) note(line []byte, a agentcheck.Answer, at time.Time) {
+func (r *row) note(line []byte, a agentcheck.Answer, at time.Time, active time.Duration) {
 	if !bytes.Equal(r.line, line) {
 		r.line = bytes.Clone(line)
 	}
 	if !r.asked.IsZero() {
-		r.interval = at.Sub(r.asked)
+		r.interval, r.pace = at.Sub(r.asked), active-r.seen
 	}
+	r.seen = active
 	if r.reply != a.Reply {
 		r.reply, r.since = a.Reply, at
 	}
@@ -104,28 +117,27 @@ func (rs *rows) add(key string, at time.Time) *row {
 func (rs *rows) prune(at time.Time) {
 	rs.pruned = at
 	for key, r := range rs.byKey {
-		if r.silent(rs.asked) {
+		if rs.silent(r) {
 			delete(rs.byKey, key)
 		}
 	}
 }
 
-// silent reports whether the row has missed questions while others, the last of
-// them at last, were asked.
-func (r *row) silent(last time.Time) bool { return last.Sub(r.asked) > silentAfter*r.usual() }
-
-func (r *row) usual() time.Duration { return max(r.interval, leastInterval) }
+// silent reports whether the row has missed questions while others were asked.
+func (rs *rows) silent(r *row) bool {
+	return rs.active-r.seen > silentAfter*max(r.pace, leastInterval)
+}
 
 // list returns copies of all rows that are not forgotten, sorted by first key.
 func (rs *rows) list() []listed {
 	rs.mu.Lock()
 	all := make([]listed, 0, len(rs.byKey))
 	for key, r := range rs.byKey {
-		if rs.asked.Sub(r.asked) > forgetAfter {
+		if rs.active-r.seen > forgetAfter {
 			delete(rs.byKey, key)
 			continue
 		}
-		all = append(all, listed{key, *r, r.silent(rs.asked)})
+		all = append(all, listed{key, *r, rs.silent(r)})
 	}
 	rs.mu.Unlock()
 	slices.SortFunc(all, func(a, b listed) int { return strings.Compare(a.first, b.first) })

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -105,22 +106,28 @@ func (l *lines) count(text string) int { return bytes.Count([]byte(l.String()), 
 
 func (d *daemon) ask(t *testing.T, question string) string {
 	t.Helper()
-	c, err := net.Dial("tcp", d.agent)
+	reply, err := ask(d.agent, question)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return reply
+}
+
+// ask returns the reply without its newline.
+func ask(addr, question string) (string, error) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return "", err
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(testpeer.Timeout(t))); err != nil {
-		t.Fatal(err)
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return "", err
 	}
 	if _, err := io.WriteString(c, question+"\n"); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	reply, err := bufio.NewReader(c).ReadString('\n')
-	if err != nil {
-		t.Fatalf("asking %q: %v", question, err)
-	}
-	return reply[:len(reply)-1]
+	return strings.TrimSuffix(reply, "\n"), err
 }
 
 // waitAnswer asks until the answer is want.
