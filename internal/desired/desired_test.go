@@ -160,11 +160,15 @@ func TestAccept(t *testing.T) {
 			desired.Row{Key: key, State: desired.Drain, Rejected: `"reday": want ready, drain, maint, hold or N%; keeping drain`},
 		},
 		{
-			"first value is a typo", "reday", desired.Row{}, false,
+			"first value is a typo", "reday",
+			desired.Row{},
+			false,
 			desired.Row{Key: key, State: desired.Hold, Rejected: `"reday": want ready, drain, maint, hold or N%; on hold`},
 		},
 		{
-			"typo after hold", "reday", desired.Row{Key: key, State: desired.Hold}, true,
+			"typo after hold", "reday",
+			desired.Row{Key: key, State: desired.Hold},
+			true,
 			desired.Row{Key: key, State: desired.Hold, Rejected: `"reday": want ready, drain, maint, hold or N%; on hold`},
 		},
 		{
