@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// raceEnabled is for tests that measure memory.
+const raceEnabled = true
