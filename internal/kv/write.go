@@ -1,0 +1,198 @@
+package kv
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	consulapi "github.com/hashicorp/consul/api"
+
+	"hadrain/internal/desired"
+)
+
+// maxOps is how many operations Consul takes in a transaction.
+const maxOps = 128
+
+// JournalPrefix returns the prefix of the records of changes.
+func JournalPrefix(root string) string { return root + "/journal/" }
+
+// A Record is one change of one key in the journal, as JSON.
+type Record struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+	Key    string    `json:"key"`  // below the state prefix
+	From   *string   `json:"from"` // the value before; null: there was none
+	To     *string   `json:"to"`   // the value after; null: deleted
+}
+
+// Apply makes all changes, or none, in one transaction. It is refused with a
+// [*ConflictError] if the sentinel or any of the keys is not as in from any
+// more. A key that is to be deleted and is not there needs no change: naming
+// one is an error. The result is Consul's index of the write.
+func (s *Store) Apply(ctx context.Context, from *State, changes []Change, author Author) (index uint64, err error) {
+	if len(changes) == 0 {
+		return from.Index, nil
+	}
+	t := transaction{root: s.root, from: from, author: author, stamp: stamp(author.At)}
+	t.add(SentinelKey(s.root), consulapi.KVTxnOp{Verb: consulapi.KVCheckIndex, Index: from.sentinel})
+	for _, c := range changes {
+		if err := t.change(c); err != nil {
+			return 0, err
+		}
+	}
+	if len(t.ops) > maxOps {
+		// The journal takes one operation a key, and so does the key itself, or
+		// two if it is deleted.
+		perKey := (len(t.ops) - 1 + len(changes) - 1) / len(changes)
+		return 0, &LimitError{Changes: len(changes), Most: (maxOps - 1) / perKey}
+	}
+	return s.commit(ctx, t.ops)
+}
+
+// transaction collects the operations of one write.
+type transaction struct {
+	root   string
+	from   *State
+	author Author
+	stamp  string
+	ops    consulapi.TxnOps
+}
+
+func (t *transaction) add(key string, op consulapi.KVTxnOp) {
+	op.Key = key
+	t.ops = append(t.ops, &consulapi.TxnOp{KV: &op})
+}
+
+func (t *transaction) change(c Change) error {
+	if err := checkChange(c); err != nil {
+		return err
+	}
+	key := StatePrefix(t.root) + c.Key
+	entry, exists := t.from.Entries[c.Key]
+	record := Record{At: t.author.At.UTC(), By: t.author.By, Reason: t.author.Reason, Key: c.Key}
+	if exists {
+		record.From = &entry.Value
+	}
+	switch {
+	case c.Delete && !exists:
+		return fmt.Errorf("deleting %s: it has no value", key)
+	case c.Delete:
+		// Consul takes delete-cas of a key that is gone for done; this does not.
+		t.add(key, consulapi.KVTxnOp{Verb: consulapi.KVCheckIndex, Index: entry.ModifyIndex})
+		t.add(key, consulapi.KVTxnOp{Verb: consulapi.KVDelete})
+	default:
+		// Index 0, of a key that does not exist, means: create only.
+		t.add(key, consulapi.KVTxnOp{Verb: consulapi.KVCAS, Index: entry.ModifyIndex, Value: []byte(c.Value)})
+		record.To = &c.Value
+	}
+	value, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encoding the journal's record of %s: %w", key, err)
+	}
+	name := fmt.Sprintf("%s%s.%03d", JournalPrefix(t.root), t.stamp, len(t.ops))
+	t.add(name, consulapi.KVTxnOp{Verb: consulapi.KVSet, Value: value})
+	return nil
+}
+
+func checkChange(c Change) error {
+	if err := desired.CheckKey(c.Key); err != nil {
+		return fmt.Errorf("key %q: %w", c.Key, err)
+	}
+	if c.Key == SentinelName {
+		return fmt.Errorf("key %q is the sentinel: only hadrain init writes it", c.Key)
+	}
+	if c.Delete {
+		return nil
+	}
+	if _, err := desired.ParseValue(c.Value); err != nil {
+		return fmt.Errorf("value of key %q: %w", c.Key, err)
+	}
+	return nil
+}
+
+// stamp names a transaction in the journal: its keys sort by time.
+func stamp(at time.Time) string {
+	return at.UTC().Format("20060102T150405.000000Z") + "-" + randomHex(4)
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// commit runs a transaction.
+func (s *Store) commit(ctx context.Context, ops consulapi.TxnOps) (index uint64, err error) {
+	ok, resp, _, err := s.client.Txn().Txn(ops, (&consulapi.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return 0, s.writeError(err)
+	}
+	if !ok {
+		return 0, s.refused(ops, resp.Errors)
+	}
+	for _, result := range resp.Results {
+		if result.KV != nil {
+			index = max(index, result.KV.ModifyIndex)
+		}
+	}
+	return index, nil
+}
+
+// refused turns the errors of a transaction that was not made into one.
+func (s *Store) refused(ops consulapi.TxnOps, errs consulapi.TxnErrors) error {
+	var conflict ConflictError
+	for _, e := range errs {
+		if strings.Contains(e.What, "ermission denied") {
+			return &WriteError{Message: fmt.Sprintf("Consul at %s refuses the write: %s; the token needs key_prefix %q { policy = \"write\" }; nothing was written",
+				s.address, e.What, s.root+"/")}
+		}
+		if e.OpIndex < 0 || e.OpIndex >= len(ops) || !stale(ops[e.OpIndex].KV.Verb) {
+			return &WriteError{Message: fmt.Sprintf("Consul at %s refuses the write: %s; nothing was written", s.address, e.What)}
+		}
+		if key := ops[e.OpIndex].KV.Key; !slices.Contains(conflict.Keys, key) {
+			conflict.Keys = append(conflict.Keys, key)
+		}
+	}
+	if len(conflict.Keys) == 0 {
+		return &WriteError{Message: "Consul at " + s.address + " refuses the write without a reason; nothing was written"}
+	}
+	return &conflict
+}
+
+// stale reports whether an operation that failed did so because its key is not
+// what it was.
+func stale(verb consulapi.KVOp) bool {
+	return verb == consulapi.KVCAS || verb == consulapi.KVCheckIndex
+}
+
+// writeError says of a request that failed what became of the write. What was
+// not answered may have been applied.
+func (s *Store) writeError(err error) error {
+	e := &WriteError{Err: err}
+	// The library keeps no status of transactions, only the text.
+	if body, ok := strings.CutPrefix(err.Error(), "Failed request: "); ok {
+		e.Message = fmt.Sprintf("writing: Consul at %s answered %.200q", s.address, body)
+		e.Maybe = !slices.ContainsFunc(refusals, func(text string) bool { return strings.Contains(body, text) })
+	} else {
+		read := classify(err, s.address)
+		e.Message = "writing: " + read.Message
+		e.Maybe = read.Reason != NoToken && !neverSent(err)
+	}
+	if e.Maybe {
+		e.Message += "; it may have been applied all the same: look at hadrain status"
+	} else {
+		e.Message += "; nothing was written"
+	}
+	return e
+}
+
+// refusals are in answers to transactions that were certainly not made.
+var refusals = []string{
+	"ACL not found", "ermission denied", "too large", "too many operations", "No cluster leader", "Enterprise feature",
+}
