@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"hadrain/internal/cmdline"
+	"hadrain/internal/kv"
+)
+
+// initDocument is what -o json prints for init.
+type initDocument struct {
+	Schema  int    `json:"schema"`
+	Consul  string `json:"consul"`
+	Root    string `json:"root"`
+	ID      string `json:"id"`      // of the sentinel; "": a random one, with dry_run
+	Created bool   `json:"created"` // false: it was there before
+	DryRun  bool   `json:"dry_run"`
+	Keys    int    `json:"keys"` // other keys under the prefix
+}
+
+func initCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "init", Short: "Mark the prefix in Consul as meant; once for each Consul", Long: initLong, Example: initExample,
+		Args: noOperands, ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	id := cmd.Flags().String("id", "", "write this UUID, to re-create a lost sentinel")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.check(); err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("id") {
+			if err := kv.CheckID(*id); err != nil {
+				return cmdline.Usage(fmt.Errorf("--id: %w", err))
+			}
+		}
+		store, err := a.store()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+		defer cancel()
+		marked, err := store.Init(ctx, *id, a.dryRun)
+		if err != nil {
+			return a.explain(err)
+		}
+		return a.showInit(cmd, store, marked, *id)
+	}
+	return cmd
+}
+
+func (a *app) showInit(cmd *cobra.Command, store *kv.Store, m kv.Marked, id string) error {
+	if a.dryRun && m.Created {
+		m.ID = id // a random one would be another next time
+	}
+	if a.json() {
+		return printJSON(cmd.OutOrStdout(), initDocument{
+			Schema: schema, Consul: store.Address(), Root: store.Root(), ID: m.ID, Created: m.Created, DryRun: a.dryRun, Keys: m.Keys,
+		})
+	}
+	what := "was initialised before, nothing is changed"
+	switch {
+	case m.Created && a.dryRun:
+		what = "would be initialised (dry run, nothing was written)"
+	case m.Created:
+		what = "is initialised"
+	}
+	shown := m.ID
+	if shown == "" {
+		shown = "random"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/state/ in Consul at %s %s: id %s, %s\n", store.Root(), store.Address(), what, shown, count(m.Keys, "other key"))
+	return err
+}

@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hadrain/internal/desired"
+	"hadrain/internal/kv"
+	"hadrain/internal/statusjson"
+)
+
+// statusDocument is what -o json prints for status.
+type statusDocument struct {
+	Schema     int               `json:"schema"`
+	Consul     string            `json:"consul"` // address, without credentials
+	Root       string            `json:"root"`
+	At         time.Time         `json:"at"`
+	ID         string            `json:"id,omitempty"`    // of the sentinel
+	Index      uint64            `json:"index,omitempty"` // Consul's, of the state prefix
+	Error      string            `json:"error,omitempty"` // why there are no keys; the exit status is 1 then
+	Keys       []keyStatus       `json:"keys"`            // in Consul, by name
+	Rows       []rowStatus       `json:"rows"`            // that HAProxy asks for, by responder and name
+	Responders []responderStatus `json:"responders"`
+}
+
+// keyStatus is one key. A key that was named but has no value has a null value.
+type keyStatus struct {
+	Key      string    `json:"key"`
+	Value    *string   `json:"value"`              // raw
+	State    *string   `json:"state"`              // null: no value, or rejected
+	Rejected string    `json:"rejected,omitempty"` // why the value is no state; load balancers keep the last one
+	By       string    `json:"by,omitempty"`
+	At       time.Time `json:"at,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	Overdue  bool      `json:"overdue"` // until is over
+	Reason   string    `json:"reason,omitempty"`
+	Masks    []string  `json:"masks"` // groups of the row that have a value, which it hides
+
+	index uint64
+}
+
+// rowStatus is one row as one responder reports it.
+type rowStatus struct {
+	Responder string `json:"responder"` // URL
+	Host      string `json:"host"`
+	statusjson.Row
+}
+
+// responderStatus is one responder that was asked.
+type responderStatus struct {
+	URL   string            `json:"url"`
+	Host  string            `json:"host,omitempty"`
+	Error string            `json:"error,omitempty"` // why it said nothing
+	State *statusjson.State `json:"state,omitempty"`
+}
+
+func statusCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "status [SEL...]", Short: "What is wanted, and what load balancers are told", Long: statusLong, Example: statusExample,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	allowEmpty := cmd.Flags().Bool("allow-empty", false, "accept a glob that matches nothing")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.status(cmd, args, *allowEmpty) }
+	return cmd
+}
+
+func (a *app) status(cmd *cobra.Command, args []string, allowEmpty bool) error {
+	if err := a.check(); err != nil {
+		return err
+	}
+	sels, err := parseSelectors(args)
+	if err != nil {
+		return err
+	}
+	store, err := a.store()
+	if err != nil {
+		return err
+	}
+	state, readErr := a.read(cmd.Context(), store)
+	if readErr != nil {
+		state = &kv.State{} // what load balancers are told is worth the more
+	}
+	rows := a.askResponders(cmd.Context())
+	doc, err := a.statusDocument(sels, state, rows, allowEmpty || readErr != nil)
+	if err != nil {
+		return err
+	}
+	if readErr != nil {
+		doc.Error = readErr.Error()
+	}
+	if a.json() {
+		err = printJSON(cmd.OutOrStdout(), doc)
+	} else {
+		err = a.showStatus(cmd, doc)
+	}
+	if readErr != nil {
+		return readErr
+	}
+	return err
+}
+
+func (a *app) statusDocument(sels []selector, state *kv.State, rows fleet, allowEmpty bool) (statusDocument, error) {
+	doc := statusDocument{
+		Schema: schema, Consul: a.consul.Shown(), Root: a.root, At: time.Now().UTC().Truncate(time.Second),
+		ID: state.ID, Index: state.Index, Keys: []keyStatus{}, Rows: []rowStatus{}, Responders: []responderStatus{},
+	}
+	// It also refuses globs that match nothing.
+	named, err := selectKeys(sels, rows.known(state), allowEmpty)
+	if err != nil {
+		return doc, err
+	}
+	if len(sels) == 0 {
+		for key := range state.Entries {
+			named = append(named, key)
+		}
+		slices.Sort(named)
+	}
+	for _, key := range named {
+		k := statusOf(key, state, doc.At)
+		k.Masks = list(masks(key, state, rows))
+		doc.Keys = append(doc.Keys, k)
+	}
+	for _, r := range rows.reports {
+		doc.addReport(r, func(row statusjson.Row) bool {
+			return len(sels) == 0 || slices.ContainsFunc(row.Keys, func(key string) bool { return slices.Contains(named, key) })
+		})
+	}
+	return doc, nil
+}
+
+func (doc *statusDocument) addReport(r report, shown func(statusjson.Row) bool) {
+	if r.err != nil {
+		doc.Responders = append(doc.Responders, responderStatus{URL: r.url, Error: r.err.Error()})
+		return
+	}
+	doc.Responders = append(doc.Responders, responderStatus{URL: r.url, Host: r.doc.Host, State: &r.doc.State})
+	for _, row := range r.doc.Rows {
+		if shown(row) {
+			doc.Rows = append(doc.Rows, rowStatus{Responder: r.url, Host: r.doc.Host, Row: row})
+		}
+	}
+}
+
+// statusOf reads one key.
+func statusOf(key string, state *kv.State, now time.Time) keyStatus {
+	c := currentOf(state, key)
+	k := keyStatus{Key: key, Masks: []string{}, index: state.Entries[key].ModifyIndex}
+	if !c.exists {
+		return k
+	}
+	k.Value = &c.raw
+	if c.rejected != nil {
+		k.Rejected = desired.Printable(c.rejected.Error())
+		return k
+	}
+	word := c.value.State.String()
+	k.State = &word
+	k.By, k.At, k.Until, k.Reason = c.note.By, c.note.At, c.note.Until, c.note.Reason
+	k.Overdue = !k.Until.IsZero() && now.After(k.Until)
+	return k
+}
+
+// masks returns the groups of a row whose values the row's own value hides.
+func masks(key string, state *kv.State, rows fleet) []string {
+	if _, ok := state.Entries[key]; !ok {
+		return nil
+	}
+	var groups []string
+	keys := rows.rows[key]
+	for _, group := range keys[min(1, len(keys)):] {
+		if _, ok := state.Entries[group]; ok {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// showStatus prints the tables.
+func (a *app) showStatus(cmd *cobra.Command, doc statusDocument) error {
+	tell, out := progress{cmd.ErrOrStderr()}, cmd.OutOrStdout()
+	for _, r := range doc.Responders {
+		if r.Error != "" {
+			tell.line("responder %s says nothing (%s): its rows are not shown; --responder names others", r.URL, r.Error)
+		}
+	}
+	switch {
+	case doc.Error != "": // it follows as the command's error
+	case len(doc.Keys) == 0:
+		if _, err := fmt.Fprintln(out, "no key has a value"); err != nil {
+			return err
+		}
+	default:
+		if err := writeKeys(out, doc.Keys, a.output == "wide"); err != nil {
+			return err
+		}
+	}
+	return writeRows(out, doc, a.output == "wide")
+}
+
+// writeKeys prints the table of keys, and below it what does not fit there.
+func writeKeys(out io.Writer, keys []keyStatus, wide bool) error {
+	t := &table{}
+	head := []string{"KEY", "STATE", "BY", "SINCE", "UNTIL", "REASON"}
+	if wide {
+		head = append(head, "INDEX", "MASKS")
+	}
+	t.add(head...)
+	for _, k := range keys {
+		until := timeCell(k.Until)
+		if k.Overdue {
+			until += " overdue"
+		}
+		cells := []string{k.Key, k.word(), dash(desired.Printable(k.By)), timeCell(k.At), until, dash(desired.Printable(k.Reason))}
+		if wide {
+			cells = append(cells, fmt.Sprint(k.index), dash(strings.Join(k.Masks, ",")))
+		}
+		t.add(cells...)
+	}
+	if err := t.write(out, painter(out)); err != nil {
+		return err
+	}
+	return writeKeyNotes(out, keys)
+}
+
+func writeKeyNotes(out io.Writer, keys []keyStatus) error {
+	for _, k := range keys {
+		line := ""
+		switch {
+		case k.Rejected != "":
+			line = fmt.Sprintf("%s: rejected %s; load balancers keep the state before it", k.Key, k.Rejected)
+		case len(k.Masks) > 0:
+			line = fmt.Sprintf("%s: ignores %s, because its own key has a value", k.Key, strings.Join(k.Masks, ", "))
+		default:
+			continue
+		}
+		if _, err := fmt.Fprintln(out, "note: "+line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *keyStatus) word() string {
+	switch {
+	case k.Rejected != "":
+		return "rejected"
+	case k.State == nil:
+		return "-"
+	}
+	return *k.State
+}
+
+// writeRows prints what the load balancers are told.
+func writeRows(out io.Writer, doc statusDocument, wide bool) error {
+	for _, r := range doc.Responders {
+		if r.State == nil {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "\nload balancer %s: %s\n", r.Host, stateLine(r.State)); err != nil {
+			return err
+		}
+		t := &table{}
+		t.add("ROW", "ANSWER", "FROM", "ASKED", "KEYS")
+		for _, row := range doc.Rows {
+			if row.Responder != r.URL {
+				continue
+			}
+			asked := ago(doc.At, row.Asked)
+			if row.Silent {
+				asked += " (silent)"
+			}
+			t.add(row.Row.Row, row.Answer, dash(row.Key), asked, strings.Join(row.Keys, " "))
+		}
+		if len(t.rows) == 1 {
+			t.rows[0] = []string{"no row is asked for"}
+		}
+		if err := t.write(out, painter(out)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stateLine(s *statusjson.State) string {
+	if !s.Loaded {
+		return "no state loaded, every check is answered unsynced: " + dash(s.Error)
+	}
+	line := fmt.Sprintf("%s, index %d, read from Consul %v ago", count(s.Keys, "key"), s.Index, time.Duration(s.Age*float64(time.Second)).Round(time.Second))
+	if s.Error != "" {
+		line += "; the file on disk is refused: " + s.Error
+	}
+	return line
+}
