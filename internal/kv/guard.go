@@ -1,0 +1,79 @@
+package kv
+
+import (
+	"strings"
+
+	consulapi "github.com/hashicorp/consul/api"
+)
+
+// An Answer is what Consul answered to a list of the state prefix, as it came.
+type Answer struct {
+	Pairs     consulapi.KVPairs
+	Meta      consulapi.QueryMeta
+	Anonymous bool // no token was sent
+}
+
+// guard judges answers. Its zero MaxKeys allows any number.
+type guard struct {
+	root    string
+	maxKeys int
+}
+
+// check returns the id of the sentinel in a good answer, else why the answer
+// cannot be believed. expect is the id that it must have; "" allows any.
+func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
+	if err := g.checkMeta(a); err != nil {
+		return "", err
+	}
+	if g.maxKeys > 0 && len(a.Pairs) > g.maxKeys {
+		return "", refuse(TooManyKeys, "%d keys under %s, more than --max-keys %d: delete some, or raise it",
+			len(a.Pairs), StatePrefix(g.root), g.maxKeys)
+	}
+	sentinel, err := g.checkPairs(a.Pairs)
+	if err != nil {
+		return "", err
+	}
+	if sentinel == nil {
+		return "", refuse(NoSentinel, "%d keys under %s, but not the sentinel %s: the data is lost or was never there; "+
+			"check the address and --kv-root, then run hadrain init (after a loss: hadrain init --id UUID, with the id in the state file's first line)",
+			len(a.Pairs), StatePrefix(g.root), SentinelKey(g.root))
+	}
+	id, bad := ParseSentinel(string(sentinel.Value))
+	if bad != nil {
+		return "", refuse(Malformed, "%s: %v; repair it with hadrain init --id UUID", SentinelKey(g.root), bad)
+	}
+	if expect != "" && id != expect {
+		return "", refuse(WrongSentinel, "%s has id %s, but the state here came from id %s: another cluster, or the prefix was made anew; "+
+			"if Consul is right, remove the state file to accept it; if it lost its data, run hadrain init --id %s",
+			SentinelKey(g.root), id, expect, expect)
+	}
+	return id, nil
+}
+
+func (g guard) checkMeta(a *Answer) *ReadError {
+	switch {
+	case a.Meta.LastIndex == 0:
+		return refuse(NotConsul, "the answer has no X-Consul-Index: this is no Consul, or a proxy in front of it drops headers; check the address")
+	case !a.Meta.KnownLeader:
+		return refuse(NoLeader, "the server that answered knows no leader")
+	case a.Anonymous && (a.Meta.ResultsFilteredByACLs || len(a.Pairs) == 0 && a.Meta.DefaultACLPolicy == "deny"):
+		return refuse(ACLAnonymous, "Consul denies access by default and no token was sent: give one with --token-file")
+	case a.Meta.ResultsFilteredByACLs:
+		return refuse(ACLFiltered, "Consul left keys out of the answer: the token needs key_prefix %q { policy = \"read\" }", StatePrefix(g.root))
+	}
+	return nil
+}
+
+// checkPairs looks for the sentinel, which is nil if there is none.
+func (g guard) checkPairs(pairs consulapi.KVPairs) (sentinel *consulapi.KVPair, err *ReadError) {
+	prefix, key := StatePrefix(g.root), SentinelKey(g.root)
+	for _, p := range pairs {
+		if p == nil || !strings.HasPrefix(p.Key, prefix) {
+			return nil, refuse(Malformed, "the answer holds something else than keys under %s: this is no Consul", prefix)
+		}
+		if p.Key == key {
+			sentinel = p
+		}
+	}
+	return sentinel, nil
+}

@@ -1,0 +1,234 @@
+package kv
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	dep "github.com/hashicorp/consul-template/dependency"
+	consulapi "github.com/hashicorp/consul/api"
+)
+
+const (
+	// Wait is how long Consul holds a read that brings nothing new, and so how
+	// often the state is known to be current. It is below the idle time-outs of
+	// proxies that people put in front of Consul.
+	Wait = 10 * time.Second
+	// readTimeout bounds a read that Consul does not hold. A consistent read
+	// without a leader is answered after 7 s (rpc_hold_timeout).
+	readTimeout = 10 * time.Second
+	// heldTimeout bounds a read that Consul holds: Consul adds up to a sixteenth
+	// of the wait to it, and the answer takes its time too.
+	heldTimeout = Wait + Wait/16 + readTimeout
+
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// A ListFunc reads the state prefix once, recursively and consistently. If
+// index is not 0 the answer comes when Consul's index of the prefix exceeds it,
+// or after [Wait].
+type ListFunc func(ctx context.Context, index uint64) (*Answer, error)
+
+// Lister returns the ListFunc of a client that c made.
+func (c Config) Lister(client *consulapi.Client, root string) ListFunc {
+	prefix := StatePrefix(root)
+	return func(ctx context.Context, index uint64) (*Answer, error) {
+		token, err := c.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		// Default and stale reads return part of the keys, with status 200, from
+		// a leader that replays its log (hashicorp/consul#2644).
+		query := &consulapi.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: Wait}
+		pairs, meta, err := client.KV().List(prefix, query.WithContext(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return &Answer{Pairs: pairs, Meta: *meta, Anonymous: token == Anonymous}, nil
+	}
+}
+
+// A Read is an accepted read that brought other keys, or another index, than
+// the one before. Whoever holds one must not change it.
+type Read struct {
+	// Generation counts reads from 1. It comes first because the library
+	// compares reads deeply, and stops at the first difference.
+	Generation uint64
+	Index      uint64    // Consul's index of the prefix
+	At         time.Time // when the answer came
+	ID         string    // of the sentinel
+	Pairs      []*dep.KeyPair
+}
+
+// source is the strict [dep.Dependency]. The library's view of it never sees
+// an error or an unchanged read: the view's own rules (it blocks on an index of
+// a lost epoch, drops other contents at the same index, delays changes that
+// come shortly after an unchanged answer, gives up after some errors) would
+// each be wrong here. It calls Fetch from one goroutine at a time.
+type source struct {
+	cfg    WatchConfig
+	ctx    context.Context // ends with stop: Fetch is given none
+	cancel context.CancelFunc
+	notify func()
+
+	busy   sync.Mutex             // held by Fetch: what follows belongs to it
+	index  uint64                 // to block on; 0: do not block
+	read   *Read                  // the last one; nil before the first
+	next   time.Time              // not before this is the next read
+	tries  int                    // failures in a row
+	expect atomic.Pointer[string] // id that the sentinel must have; "": any
+	health atomic.Pointer[Health]
+}
+
+func newSource(ctx context.Context, cfg WatchConfig, notify func()) *source {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &source{cfg: cfg, ctx: ctx, cancel: cancel, notify: notify}
+	s.expect.Store(&cfg.ID)
+	s.health.Store(&Health{})
+	return s
+}
+
+// String is the name under which the library's functions tree and ls look for
+// the keys of the prefix.
+func (s *source) String() string { return "kv.list(" + StatePrefix(s.cfg.Root) + ")" }
+
+// CanShare implements [dep.Dependency].
+func (s *source) CanShare() bool { return false }
+
+// Type implements [dep.Dependency].
+func (s *source) Type() dep.Type { return dep.TypeConsul }
+
+// Stop ends a Fetch in progress and all later ones.
+func (s *source) Stop() { s.cancel() }
+
+// join returns when the last Fetch has ended.
+func (s *source) join() {
+	s.busy.Lock()
+	defer s.busy.Unlock()
+}
+
+// Fetch returns the next accepted read that differs from the last one. It tries
+// until it has one, or until Stop.
+func (s *source) Fetch(*dep.ClientSet, *dep.QueryOptions) (any, *dep.ResponseMetadata, error) {
+	s.busy.Lock()
+	defer s.busy.Unlock()
+	for s.pause() {
+		start := time.Now()
+		read, err := s.once()
+		if s.ctx.Err() != nil {
+			break
+		}
+		changed := err == nil && s.differs(read)
+		s.settle(read, err, changed)
+		s.cfg.Observe(err, changed, time.Since(start))
+		s.notify()
+		if changed {
+			return s.read, &dep.ResponseMetadata{LastIndex: s.read.Generation}, nil
+		}
+	}
+	return nil, nil, dep.ErrStopped
+}
+
+// pause waits until the next read is due, and reports whether there is to be one.
+func (s *source) pause() bool {
+	timer := time.NewTimer(time.Until(s.next))
+	defer timer.Stop()
+	select {
+	case <-s.ctx.Done():
+		return false
+	case <-timer.C:
+		return s.ctx.Err() == nil
+	}
+}
+
+// once reads once, and again without blocking if the index went backwards: data
+// was restored, or a tombstone was collected.
+func (s *source) once() (*Read, *ReadError) {
+	answer, err := s.list(s.index)
+	if err == nil && s.index != 0 && answer.Meta.LastIndex < s.index {
+		answer, err = s.list(0)
+	}
+	if err != nil {
+		return nil, classify(err, s.cfg.Address)
+	}
+	id, bad := guard{s.cfg.Root, s.cfg.MaxKeys}.check(answer, *s.expect.Load())
+	if bad != nil {
+		return nil, bad
+	}
+	return &Read{Index: answer.Meta.LastIndex, At: time.Now(), ID: id, Pairs: keyPairs(answer.Pairs, StatePrefix(s.cfg.Root))}, nil
+}
+
+func (s *source) list(index uint64) (*Answer, error) {
+	limit := readTimeout
+	if index != 0 {
+		limit = heldTimeout
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	defer cancel()
+	return s.cfg.List(ctx, index)
+}
+
+// differs reports whether read is news.
+func (s *source) differs(read *Read) bool {
+	return s.read == nil || read.Index != s.read.Index || read.ID != s.read.ID ||
+		!slices.EqualFunc(read.Pairs, s.read.Pairs, func(a, b *dep.KeyPair) bool { return *a == *b })
+}
+
+// settle records how a read ended and when the next one is due.
+func (s *source) settle(read *Read, err *ReadError, changed bool) {
+	health, now := *s.health.Load(), time.Now()
+	if err == nil || err.answered() {
+		health.Contact = now
+	}
+	if err != nil {
+		if health.Failure == nil || health.Failure.Reason != err.Reason {
+			health.Since = now
+		}
+		health.Failure = err
+		// Never block on an index of what may be gone.
+		s.index = 0
+		s.next = now.Add(backoff(s.tries))
+		s.tries++
+		s.health.Store(&health)
+		return
+	}
+	if changed {
+		if s.read != nil {
+			read.Generation = s.read.Generation
+		}
+		read.Generation++
+		s.read = read
+		s.expect.Store(&read.ID)
+	}
+	s.index, s.tries = read.Index, 0
+	s.next = now.Add(s.cfg.Quiet)
+	health.Failure, health.Since = nil, time.Time{}
+	health.Accepted, health.Generation = read.At, s.read.Generation
+	s.health.Store(&health)
+}
+
+// backoff returns how long to wait after the given number of earlier failures
+// in a row: at random, so that a fleet does not come back as one.
+func backoff(tries int) time.Duration {
+	most := min(2*minBackoff<<min(tries, 10), maxBackoff)
+	return minBackoff + rand.N(most-minBackoff+1)
+}
+
+// keyPairs turns Consul's pairs into the library's, as its own query does.
+func keyPairs(list consulapi.KVPairs, prefix string) []*dep.KeyPair {
+	all := make([]dep.KeyPair, len(list))
+	pairs := make([]*dep.KeyPair, len(list))
+	for i, p := range list {
+		all[i] = dep.KeyPair{
+			Path: p.Key, Key: strings.TrimLeft(strings.TrimPrefix(p.Key, prefix), "/"), Value: string(p.Value),
+			CreateIndex: p.CreateIndex, ModifyIndex: p.ModifyIndex, LockIndex: p.LockIndex, Flags: p.Flags, Session: p.Session,
+		}
+		pairs[i] = &all[i]
+	}
+	return pairs
+}

@@ -1,0 +1,80 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"hadrain/internal/kv"
+)
+
+// The defaults of the flags that [Config] has fields for.
+const (
+	DefaultRoot         = "hadrain"
+	DefaultState        = "/var/lib/hadrain/state"
+	DefaultStartTimeout = 10 * time.Second
+	DefaultQuiet        = 200 * time.Millisecond
+	DefaultMaxKeys      = 200_000
+	DefaultMaxBytes     = 64 << 20
+)
+
+// minQuiet keeps a server that does not hold reads from being read in a hot loop.
+const minQuiet = 10 * time.Millisecond
+
+// Config says what render reads and writes.
+type Config struct {
+	Consul kv.Config // MaxBytes bounds the answer of Consul
+	Root   string    // KV root
+	State  string    // path of the state file; empty: none is written
+	Host   string    // for the file's header; empty: the name of this machine
+
+	StartTimeout time.Duration // how long the first accepted read may take
+	Quiet        time.Duration // least time between an answer and the next read
+	MaxKeys      int           // most keys that are accepted; 0: any number
+
+	Listener  net.Listener // for HTTP; nil: none
+	WebConfig string       // Prometheus web configuration file for HTTP; empty: none
+
+	// Ready, if not nil, is called once, after the first accepted read was
+	// installed.
+	Ready func()
+	// Notify, if not nil, tells the service manager: it is given assignments as
+	// sd_notify(3) takes them.
+	Notify func(state string)
+}
+
+// Check returns an error if c cannot be run. It contacts nobody.
+func (c *Config) Check() error {
+	if err := kv.CheckRoot(c.Root); err != nil {
+		return err
+	}
+	switch {
+	case c.StartTimeout <= 0:
+		return fmt.Errorf("start timeout %s: want more than 0", c.StartTimeout)
+	case c.Quiet < minQuiet:
+		return fmt.Errorf("quiet time %s: want at least %s", c.Quiet, minQuiet)
+	case c.MaxKeys < 0:
+		return fmt.Errorf("most keys %d: want 0 (any number) or more", c.MaxKeys)
+	case c.Consul.MaxBytes < 0:
+		return fmt.Errorf("most bytes %d: want 0 (any number) or more", c.Consul.MaxBytes)
+	case strings.HasSuffix(c.State, "/"):
+		return fmt.Errorf("state file %q: want the path of a file", c.State)
+	}
+	return nil
+}
+
+// hostName returns the name of this machine as the file's header can hold it.
+func hostName() (string, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("reading the name of this machine: %w", err)
+	}
+	name = strings.Join(strings.Fields(name), "-")
+	if name == "" {
+		return "", errors.New("this machine has no name")
+	}
+	return name, nil
+}

@@ -1,0 +1,115 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"hadrain/internal/statefile"
+)
+
+// output keeps one file on disk as it was last rendered.
+type output struct {
+	path string
+	data []byte // what the file should hold; nil: nothing was rendered yet
+
+	dirty bool     // data is not on disk
+	on    identity // of the file after it was last seen to hold data
+}
+
+// identity tells whether anybody touched the file since.
+type identity struct {
+	dev, ino     uint64
+	size         int64
+	mtime, ctime time.Time
+}
+
+// A finding is what was found at the path.
+type finding int
+
+const (
+	intact  finding = iota // what was rendered
+	missing                // nothing
+	altered                // something else, or something that cannot be read
+)
+
+// load takes what is on disk as rendered. It returns nil if there is nothing.
+func (o *output) load() (*statefile.File, time.Time, error) {
+	info, err := os.Stat(o.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, time.Time{}, nil
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("reading the state: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > statefile.MaxSize {
+		return nil, time.Time{}, fmt.Errorf("reading the state %s: it is no regular file, or larger than %d bytes", o.path, statefile.MaxSize)
+	}
+	data, err := os.ReadFile(o.path)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("reading the state: %w", err)
+	}
+	file, err := statefile.Parse(data)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("reading the state %s: %w", o.path, err)
+	}
+	o.data, o.on = data, identify(info)
+	return file, info.ModTime(), nil
+}
+
+// set makes data what the file should hold.
+func (o *output) set(data []byte) { o.data, o.dirty = data, true }
+
+// write puts data on disk.
+func (o *output) write() error {
+	if err := statefile.Write(o.path, o.data); err != nil {
+		return err
+	}
+	o.dirty = false
+	return nil
+}
+
+// touch gives the file the time of the last accepted read.
+func (o *output) touch(at time.Time) error {
+	if err := statefile.Touch(o.path, at); err != nil {
+		return err
+	}
+	info, err := os.Stat(o.path)
+	if err != nil {
+		return fmt.Errorf("touching the state: %w", err)
+	}
+	o.on = identify(info)
+	return nil
+}
+
+// look compares the file with what was rendered, without reading it as long as
+// nobody touched it.
+func (o *output) look() finding {
+	info, err := os.Stat(o.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return missing
+	case err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(o.data)):
+		return altered
+	case identify(info) == o.on:
+		return intact
+	}
+	data, err := os.ReadFile(o.path)
+	if err != nil || !bytes.Equal(data, o.data) {
+		return altered
+	}
+	return intact
+}
+
+func identify(info fs.FileInfo) identity {
+	id := identity{size: info.Size(), mtime: info.ModTime()}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		id.dev, id.ino = sys.Dev, sys.Ino
+		id.ctime = time.Unix(sys.Ctim.Unix())
+	}
+	return id
+}

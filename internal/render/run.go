@@ -1,0 +1,123 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	ctemplate "github.com/hashicorp/consul-template/template"
+	"golang.org/x/sync/errgroup"
+
+	"hadrain/internal/httpserve"
+	"hadrain/internal/kv"
+	"hadrain/internal/statefile"
+)
+
+// Run keeps the state file as Consul wants it until ctx ends; then it returns
+// nil and leaves the file. It returns an error if another process writes the
+// file ([statefile.ErrLocked]), if no read was accepted within the start
+// timeout, or if HTTP cannot be served. It closes cfg.Listener.
+func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
+	if cfg.Listener != nil {
+		defer func() { _ = cfg.Listener.Close() }() // closed twice if HTTP ran
+	}
+	l, err := newLoop(cfg, log)
+	if err != nil {
+		return err
+	}
+	client, err := cfg.Consul.Client()
+	if err != nil {
+		return err
+	}
+	if l.out != nil {
+		release, err := l.open()
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	l.watch = kv.NewWatch(ctx, kv.WatchConfig{
+		Root: cfg.Root, Address: cfg.Consul.Shown(), List: cfg.Consul.Lister(client, cfg.Root),
+		Quiet: cfg.Quiet, MaxKeys: cfg.MaxKeys, ID: l.id(), Observe: l.metrics.observe,
+	})
+	l.renderer.watched = l.watch.Dependency()
+	group.Go(l.watch.Run)
+	group.Go(func() error { return l.run(ctx) })
+	if cfg.Listener != nil {
+		group.Go(func() error { return l.serve(ctx) })
+	}
+	err = group.Wait()
+	l.cfg.Notify("STOPPING=1")
+	return err
+}
+
+func newLoop(cfg Config, log *slog.Logger) (*loop, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if cfg.Host == "" {
+		host, err := hostName()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Host = host
+	}
+	if cfg.Ready == nil {
+		cfg.Ready = func() {}
+	}
+	if cfg.Notify == nil {
+		cfg.Notify = func(string) {}
+	}
+	l := &loop{cfg: cfg, log: log, metrics: newMetrics()}
+	l.renderer = renderer{root: cfg.Root, host: cfg.Host, brain: ctemplate.NewBrain()}
+	if cfg.State != "" {
+		l.out = &output{path: cfg.State}
+	}
+	l.status.Store(newStatus(&cfg, cfg.Host))
+	return l, nil
+}
+
+// open makes this process the only writer of the state file and takes over
+// what is there.
+func (l *loop) open() (release func() error, err error) {
+	release, err = statefile.Lock(l.out.path)
+	if err != nil {
+		return nil, err
+	}
+	if err := statefile.Sweep(l.out.path); err != nil {
+		l.log.Warn("temporary files of an earlier run stay", "error", err)
+	}
+	file, at, err := l.out.load()
+	switch {
+	case err != nil:
+		// Nothing in it can be believed: neither the id to compare the
+		// sentinel's with, nor what rejected values should keep.
+		l.log.Error("the state file on disk is not usable, starting without it", "error", err)
+	case file != nil:
+		l.log.Info("found a state", "state", l.out.path, "keys", len(file.Rows), "index", file.Index, "id", file.ID, "last_accepted_read", at.UTC())
+		l.file, l.accepted = file, at
+	}
+	return release, nil
+}
+
+// id returns the id that the sentinel must have: that of the file on disk.
+func (l *loop) id() string {
+	if l.file == nil {
+		return ""
+	}
+	return l.file.ID
+}
+
+func (l *loop) serve(ctx context.Context) error {
+	handler := httpserve.Handler(httpserve.Config{
+		Metrics: l.metrics.registry,
+		Ready:   l.ready,
+		Status:  func() any { return l.status.Load() },
+	})
+	if err := httpserve.Serve(ctx, l.cfg.Listener, handler, l.cfg.WebConfig, l.log); err != nil {
+		return fmt.Errorf("serving HTTP: %w", err)
+	}
+	return nil
+}
