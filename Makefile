@@ -1,7 +1,10 @@
 # Hadrain. `make` lists the targets.
 
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
+# The version comes from here, so the Go command need not ask git itself, which
+# fails where somebody else owns the checkout.
 LDFLAGS := -s -w -X hadrain/internal/version.linked=$(VERSION)
+BUILD   := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
 BENCH   := .
 
 .PHONY: help build demo run test check bench bench-responder fuzz peers clean
@@ -11,9 +14,9 @@ help: ## list the targets
 
 build: ## build static binaries into bin/
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hadrain ./cmd/hadrain
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hadrain-render ./cmd/render
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hadrain-responder ./cmd/responder
+	CGO_ENABLED=0 $(BUILD) -o bin/hadrain ./cmd/hadrain
+	CGO_ENABLED=0 $(BUILD) -o bin/hadrain-render ./cmd/render
+	CGO_ENABLED=0 $(BUILD) -o bin/hadrain-responder ./cmd/responder
 
 demo: build ## watch a real HAProxy drain servers: a story of a minute
 	.ci/peers haproxy

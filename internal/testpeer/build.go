@@ -49,7 +49,7 @@ func build(root, name string) (string, error) {
 	source := "./cmd/" + strings.TrimPrefix(name, "hadrain-") // cmd/hadrain for hadrain itself
 	path := filepath.Join(dir, name)
 	// Flags like those of the test itself, so that both share what is compiled.
-	args := []string{"build", "-o", path}
+	args := []string{"build", "-buildvcs=false", "-o", path}
 	if raceEnabled() {
 		args = append(args, "-race")
 	}
