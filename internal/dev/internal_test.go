@@ -3,6 +3,8 @@ package dev
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"path/filepath"
 	"strings"
@@ -17,7 +19,10 @@ import (
 	"hadrain/internal/testpeer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // see Run
+	goleak.VerifyTestMain(m)
+}
 
 // within returns a context that ends with the test or after a minute.
 func within(t *testing.T) context.Context {

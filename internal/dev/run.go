@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -43,7 +42,8 @@ var errTold = errors.New("the demonstration is over")
 // but there is no demonstration.
 //
 // The end of ctx is the normal end, nil, except in the middle of a
-// demonstration.
+// demonstration. Below it consul-template logs each read to the standard logger
+// of package log, which is for main to silence.
 func Run(ctx context.Context, opts Options, out io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "hadrain-dev-")
 	if err != nil {
@@ -56,9 +56,6 @@ func Run(ctx context.Context, opts Options, out io.Writer) (err error) {
 	}
 	defer logFile.Close()
 
-	// consul-template logs every read to the standard logger, on any level.
-	defer log.SetOutput(log.Writer())
-	log.SetOutput(io.Discard)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	r := &runner{

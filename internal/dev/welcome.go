@@ -3,6 +3,7 @@ package dev
 import (
 	"fmt"
 	"net"
+	"os"
 	"strings"
 )
 
@@ -28,12 +29,18 @@ func (r *runner) welcome(agent *net.TCPAddr) {
 		fmt.Fprintln(r.out)
 		return
 	}
-	call := "CONSUL_HTTP_ADDR=" + r.store.config().Shown() + " " + r.command
-	if r.root != "hadrain" {
-		call += " --kv-root " + r.root
+	fmt.Fprintf(r.out, "\nTry, in another terminal:\n\n  export %s\n", strings.Join(r.variables(), " "))
+	fmt.Fprintf(r.out, "  %s drain canary --reason \"trying it out\" --yes\n", r.command)
+	fmt.Fprintf(r.out, "  %s status\n", r.command)
+	fmt.Fprintf(r.out, "  %s clear canary --yes\n\nCtrl-C ends everything.\n\n", r.command)
+}
+
+// variables leads the commands of the CLI to this environment.
+func (r *runner) variables() []string {
+	variables := []string{"CONSUL_HTTP_ADDR=" + r.store.config().Shown(), "HADRAIN_RESPONDER=" + r.responder}
+	// Also against one in the environment that names another root.
+	if r.root != "hadrain" || os.Getenv("HADRAIN_KV_ROOT") != "" {
+		variables = append(variables, "HADRAIN_KV_ROOT="+r.root)
 	}
-	fmt.Fprintf(r.out, "\nTry, in another terminal:\n\n")
-	fmt.Fprintf(r.out, "  %s drain canary --reason \"trying it out\" --yes\n", call)
-	fmt.Fprintf(r.out, "  %s maint web/web-01 --reason \"trying it out\" --yes\n", call)
-	fmt.Fprintf(r.out, "  %s clear canary web/web-01 --yes\n\nCtrl-C ends everything.\n\n", call)
+	return variables
 }
