@@ -5,5 +5,5 @@
 // undrain a fleet: a list that a token may not read is an empty answer, not an
 // error; a leader that replays its log answers with part of the keys and status
 // 200; a restarted server can forget everything. The watch therefore accepts an
-// answer only if all of it can be believed (see [Refusal]).
+// answer only if all of it can be believed (see [ReadError]).
 package kv

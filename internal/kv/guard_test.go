@@ -1,0 +1,135 @@
+package kv_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hadrain/internal/kv"
+)
+
+// sentinel is the JSON of the sentinel's pair with value in base64.
+const sentinelJSON = `{"Key":"hadrain/state/.hadrain","Value":"djEgaWQ9NmYxYzdjMGEtNGQ5ZS00YzY1LThmMGUtMmIxYzlhN2Q1ZTQz","ModifyIndex":5}`
+
+// TestRefusals has every kind of answer that a watch must not believe, and the
+// word and the advice that people get.
+func TestRefusals(t *testing.T) {
+	// Without X-Consul-LastContact the client library reads no further header.
+	good := http.Header{"X-Consul-Index": {"5"}, "X-Consul-Knownleader": {"true"}, "X-Consul-Lastcontact": {"0"}}
+	with := func(key, value string) http.Header {
+		h := good.Clone()
+		h.Set(key, value)
+		return h
+	}
+	for _, tc := range []struct {
+		name   string
+		code   int
+		header http.Header
+		body   string
+		config kv.Config
+		reason string // "": accepted
+		advice string
+	}{
+		{"good", 200, good, "[" + sentinelJSON + "]", kv.Config{}, "", ""},
+		{"plain 404", 404, nil, "not found", kv.Config{}, kv.NotConsul, "check the address"},
+		{"html with 200", 200, nil, "<html>", kv.Config{}, kv.Malformed, "no JSON of Consul"},
+		{"no index", 200, http.Header{"X-Consul-Knownleader": {"true"}}, "[]", kv.Config{}, kv.NotConsul, "X-Consul-Index"},
+		{"null", 200, with("X-Consul-Knownleader", ""), "null", kv.Config{}, kv.NoLeader, "leader"},
+		{"no leader", 200, with("X-Consul-Knownleader", "false"), "[" + sentinelJSON + "]", kv.Config{}, kv.NoLeader, "leader"},
+		{"404 of an empty prefix", 404, good, "", kv.Config{}, kv.NoSentinel, "hadrain init"},
+		{"keys without the sentinel", 200, good, `[{"Key":"hadrain/state/a","Value":"cmVhZHk="}]`, kv.Config{}, kv.NoSentinel, "hadrain init"},
+		{"filtered", 200, with("X-Consul-Results-Filtered-By-Acls", "true"), "[" + sentinelJSON + "]", kv.Config{Token: "t"}, kv.ACLFiltered, "key_prefix"},
+		{"filtered, no token", 404, with("X-Consul-Results-Filtered-By-Acls", "true"), "", kv.Config{}, kv.ACLAnonymous, "--token-file"},
+		{"default deny, no token", 404, with("X-Consul-Default-Acl-Policy", "deny"), "", kv.Config{}, kv.ACLAnonymous, "--token-file"},
+		{"truncated", 200, good, "[" + sentinelJSON, kv.Config{}, kv.Malformed, "cut short"},
+		{"null pair", 200, good, "[null]", kv.Config{}, kv.Malformed, "no Consul"},
+		{"foreign key", 200, good, `[{"Key":"other/a"}]`, kv.Config{}, kv.Malformed, "no Consul"},
+		{"an object", 200, good, `{"a":1}`, kv.Config{}, kv.Malformed, "no JSON of Consul"},
+		{"bad sentinel", 200, good, `[{"Key":"hadrain/state/.hadrain","Value":"djI="}]`, kv.Config{}, kv.Malformed, "--id"},
+		{"too large", 200, good, "[" + sentinelJSON + "]", kv.Config{MaxBytes: 20}, kv.TooLarge, "--max-bytes"},
+		{"too many keys", 200, good, "[" + sentinelJSON + strings.Repeat(","+sentinelJSON, 5) + "]", kv.Config{}, kv.TooManyKeys, "--max-keys 5"},
+		{"unknown token", 403, nil, "ACL not found", kv.Config{}, "http_403", "lacks key_prefix read"},
+		{"no leader, 500", 500, nil, "No cluster leader", kv.Config{}, "http_500", "No cluster leader"},
+		{"namespace on CE", 400, nil, "Namespaces are a Consul Enterprise feature", kv.Config{}, "http_400", "CONSUL_NAMESPACE"},
+		{"redirect", 302, http.Header{"Location": {"https://login.example/"}}, "", kv.Config{}, "http_302", "redirects"},
+		{"empty token file", 200, good, "", kv.Config{TokenFile: emptyFile(t)}, kv.NoToken, "empty"},
+		{"missing token file", 200, good, "", kv.Config{TokenFile: "/nonexistent/token"}, kv.NoToken, "/nonexistent/token"},
+		{"nobody there", 0, nil, "", kv.Config{Address: "unix:///nonexistent/socket"}, kv.Transport, "/nonexistent/socket"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if q := r.URL.Query(); r.URL.Path != "/v1/kv/hadrain/state/" || !q.Has("recurse") || !q.Has("consistent") {
+					t.Errorf("request %s, want a recursive, consistent read of the prefix", r.URL)
+				}
+				for key, values := range tc.header {
+					w.Header()[key] = values
+				}
+				w.WriteHeader(tc.code)
+				fmt.Fprint(w, tc.body)
+			}))
+			defer server.Close()
+			if tc.config.Address == "" {
+				tc.config.Address = server.URL
+			}
+			check(t, readOnce(t, tc.config), tc.reason, tc.advice)
+		})
+	}
+}
+
+func check(t *testing.T, err *kv.ReadError, reason, advice string) {
+	t.Helper()
+	switch {
+	case reason == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case reason != "" && err == nil:
+		t.Errorf("accepted, want %s", reason)
+	case reason != "" && (err.Reason != reason || !strings.Contains(err.Message, advice)):
+		t.Errorf("got %v, want reason %s and %q", err, reason, advice)
+	}
+}
+
+// readOnce returns how the first read of a watch ends.
+func readOnce(t *testing.T, cfg kv.Config) *kv.ReadError {
+	t.Helper()
+	client, err := cfg.Client()
+	if err != nil {
+		t.Fatalf("Client(): %v", err)
+	}
+	w := startWatch(t, kv.WatchConfig{Root: "hadrain", Address: cfg.Shown(), List: cfg.Lister(client, "hadrain"), MaxKeys: 5})
+	<-w.Changed()
+	return w.Health().Failure
+}
+
+func emptyFile(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(name, []byte(" \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// startWatch runs a watch until the test ends.
+func startWatch(t *testing.T, cfg kv.WatchConfig) *kv.Watch {
+	t.Helper()
+	if cfg.Observe == nil {
+		cfg.Observe = func(*kv.ReadError, bool, time.Duration) {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := kv.NewWatch(ctx, cfg)
+	done := make(chan error, 1)
+	go func() { done <- w.Run() }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run() = %v, want nil", err)
+		}
+	})
+	return w
+}
