@@ -12,5 +12,6 @@ func (r *responder) handler(now func() time.Time) http.Handler {
 		Metrics: r.registry(),
 		Ready:   r.ready,
 		Status:  func() any { return r.status(now()) },
+		Page:    r.page(now),
 	})
 }
