@@ -73,13 +73,17 @@ func classify(err error, address string) *ReadError {
 	_, mismatch := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		return &ReadError{Reason: TooLarge, Refused: true, Err: err,
-			Message: "the keys under the state prefix take more bytes than --max-bytes allows: delete some, or raise it"}
+		return &ReadError{
+			Reason: TooLarge, Refused: true, Err: err,
+			Message: "the keys under the state prefix take more bytes than --max-bytes allows: delete some, or raise it",
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &ReadError{Reason: Timeout, Message: "no answer from Consul at " + address + " in time", Err: err}
 	case syntax, mismatch, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &ReadError{Reason: Malformed, Refused: true, Err: err,
-			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %v", address, err)}
+		return &ReadError{
+			Reason: Malformed, Refused: true, Err: err,
+			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %v", address, err),
+		}
 	}
 	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %v", address, err), Err: err}
 }

@@ -79,7 +79,10 @@ func (l *loop) follow() {
 	health := l.watch.Health()
 	l.logFailure(health.Failure)
 	read := l.watch.Latest()
-	if read != nil && (read.Generation != l.generation || l.file == nil && health.Failure == nil) {
+	// Without a file because its id was given up, even the old read is news,
+	// once Consul says again that it is current.
+	again := l.file == nil && health.Failure == nil && health.Generation == l.generation
+	if read != nil && (read.Generation != l.generation || again) {
 		l.render(read)
 	}
 	// An unchanged read speaks for the file only if the file is made of the
