@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	consulapi "github.com/hashicorp/consul/api"
+
 	"hadrain/internal/haproxy"
 	"hadrain/internal/testpeer"
 )
@@ -176,6 +178,36 @@ func TestDevCommands(t *testing.T) {
 	}
 	if code := p.Stop(t); code != 0 {
 		t.Errorf("exit status %d, want 0", code)
+	}
+	gone(t, dir)
+	empty(t, dir)
+}
+
+// TestDevRunningConsul: in a Consul that was there before, dev works under a
+// root of its own, leaves hadrain/ alone and takes its keys away.
+func TestDevRunningConsul(t *testing.T) {
+	testpeer.Need(t, "haproxy")
+	consul := testpeer.Consul(t, testpeer.ConsulConfig{TCP: true})
+	kv := consul.Client(t).KV()
+	if _, err := kv.Put(&consulapi.KVPair{Key: "hadrain/state/canary", Value: []byte("drain")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	dir := testpeer.Dir(t)
+	cmd := exec.Command(testpeer.Build(t, "hadrain"), "dev", "--consul")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "CONSUL_HTTP_ADDR="+consul.Addr())
+	p := testpeer.Start(t, cmd)
+	p.WaitOutput(t, "REQUESTS/S")
+	if keys, _, err := kv.Keys("hadrain-dev-", "", nil); err != nil || len(keys) != 1 || !strings.HasSuffix(keys[0], "/state/.hadrain") {
+		t.Errorf("keys %v, %v, want the sentinel under a root of its own", keys, err)
+	}
+	if strings.Contains(p.Output(), "drain (canary)") || !strings.Contains(p.Output(), "HADRAIN_KV_ROOT=hadrain-dev-") {
+		t.Errorf("it follows somebody else's keys:\n%s", p.Output())
+	}
+	if code := p.Stop(t); code != 0 {
+		t.Errorf("exit status %d, want 0", code)
+	}
+	if keys, _, err := kv.Keys("", "", nil); err != nil || len(keys) != 1 || keys[0] != "hadrain/state/canary" {
+		t.Errorf("keys %v, %v, want only the one that was there before", keys, err)
 	}
 	gone(t, dir)
 	empty(t, dir)

@@ -134,24 +134,16 @@ func (s *ownConsul) start(ctx context.Context) error {
 		return err
 	}
 	s.process = p
-	ctx, cancel := context.WithTimeout(ctx, consulGrace)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		unready := answers(ctx, client)
-		if unready == nil {
-			return nil
+	err = p.await(ctx, func(ctx context.Context) (string, bool) {
+		if err := answers(ctx, client); err != nil {
+			return err.Error(), false
 		}
-		select {
-		case <-p.done:
-			s.process = nil
-			return p.failure()
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("consul does not answer (%w); its last lines:\n%s", unready, p.lastLines(8)), s.stop())
-		case <-tick.C:
-		}
+		return "consul answers", true
+	}, consulGrace)
+	if err != nil {
+		return errors.Join(err, s.stop())
 	}
+	return nil
 }
 
 func (s *ownConsul) stop() error {

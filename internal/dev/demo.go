@@ -87,7 +87,7 @@ func (s *story) tell(ctx context.Context, step step) error {
 	for _, p := range step.until {
 		seen, err := await(ctx, p, stepDeadline)
 		if err != nil {
-			return fmt.Errorf("want %s; %w", step.expect, err)
+			return fmt.Errorf("expected: %s; %w", step.expect, err)
 		}
 		fmt.Fprintf(s.out, "      %4.1f s: %s\n", time.Since(began).Seconds(), seen)
 	}

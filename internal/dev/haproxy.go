@@ -14,12 +14,8 @@ import (
 	"hadrain/internal/haproxy"
 )
 
-const (
-	// startGrace is how long HAProxy may take to start or to reload.
-	startGrace = 20 * time.Second
-	// pollEvery is how often something without an event of its own is looked at.
-	pollEvery = 20 * time.Millisecond
-)
+// startGrace is how long HAProxy may take to start or to reload.
+const startGrace = 20 * time.Second
 
 // errNoHAProxy says that there is no HAProxy on this machine.
 var errNoHAProxy = errors.New("haproxy is not installed")
@@ -141,22 +137,11 @@ func (h *haproxyServer) reload(ctx context.Context) (before, after int, err erro
 // awaitWorker returns when a worker other than the process old answers on the
 // runtime socket. HAProxy announces that to systemd only, hence the polling.
 func (h *haproxyServer) awaitWorker(ctx context.Context, old int) error {
-	ctx, cancel := context.WithTimeout(ctx, startGrace)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
+	return h.process.await(ctx, func(ctx context.Context) (string, bool) {
 		info, err := haproxy.ReadInfo(ctx, h.socket)
-		if err == nil && info.PID != old && !info.Stopping {
-			return nil
+		if err != nil {
+			return err.Error(), false
 		}
-		select {
-		case <-h.process.done:
-			return h.process.failure()
-		case <-ctx.Done():
-			return fmt.Errorf("no new worker (last answer: pid %d, %w); last lines of haproxy:\n%s",
-				info.PID, errors.Join(err, context.Cause(ctx)), h.process.lastLines(8))
-		case <-tick.C:
-		}
-	}
+		return fmt.Sprintf("worker %d answers", info.PID), info.PID != old && !info.Stopping
+	}, startGrace)
 }

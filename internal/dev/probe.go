@@ -16,26 +16,39 @@ import (
 // what there is, for people, in both cases.
 type probe func(ctx context.Context) (seen string, ok bool)
 
-// await looks until the probe is ok. The error says what was seen last.
+const (
+	// lookGrace is how long one look may take.
+	lookGrace = 5 * time.Second
+	// pollEvery is how often something without an event of its own is looked at.
+	pollEvery = 20 * time.Millisecond
+)
+
+// await looks until the probe is ok. The error says what was seen last. The
+// deadline does not cut a look short: what is seen then is only the deadline.
 func await(ctx context.Context, p probe, deadline time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
+	end := time.NewTimer(deadline)
+	defer end.Stop()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for seen := "nothing"; ; {
-		now, ok := p(ctx)
+	for {
+		seen, ok := look(ctx, p)
 		if ok {
-			return now, nil
-		}
-		if ctx.Err() == nil {
-			seen = now // what is seen after the end is only the end
+			return seen, nil
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("seen instead: %s (%w)", seen, context.Cause(ctx))
+			return "", context.Cause(ctx)
+		case <-end.C:
+			return "", fmt.Errorf("after %v still: %s", deadline, seen)
 		case <-tick.C:
 		}
 	}
+}
+
+func look(ctx context.Context, p probe) (seen string, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, lookGrace)
+	defer cancel()
+	return p(ctx)
 }
 
 // shows waits until HAProxy shows all servers in a state, such as DRAIN, with

@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -80,6 +81,33 @@ func (p *process) stop() error {
 		_ = p.started.Kill()
 		<-p.done
 		return fmt.Errorf("%s did not end within %v of SIGTERM and was killed", p.name, stopGrace)
+	}
+}
+
+// await waits until the child does what p looks for. A child that ends first is
+// an error; every error shows what the child last said.
+func (p *process) await(ctx context.Context, ready probe, deadline time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	watch := make(chan struct{})
+	go func() {
+		defer close(watch)
+		select {
+		case <-p.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	_, err := await(ctx, ready, deadline)
+	cancel()
+	<-watch
+	if err == nil {
+		return nil
+	}
+	select {
+	case <-p.done:
+		return p.failure()
+	default:
+		return fmt.Errorf("waiting for %s: %w; its last lines:\n%s", p.name, err, p.lastLines(8))
 	}
 }
 
