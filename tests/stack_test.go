@@ -18,7 +18,6 @@ import (
 	consulapi "github.com/hashicorp/consul/api"
 
 	"hadrain/internal/haproxy"
-	"hadrain/internal/statefile"
 	"hadrain/internal/statusjson"
 	"hadrain/internal/testpeer"
 )
@@ -224,14 +223,4 @@ func (s *stack) expect(server string, admin haproxy.Admin, percent int) {
 	if !ok || got.Admin != admin || got.Percent() != percent {
 		s.t.Errorf("%s: admin %v, weight %d%%, want %v, %d%%", server, got.Admin, got.Percent(), admin, percent)
 	}
-}
-
-// file returns the state file, which is whole at any time.
-func (s *stack) file() *statefile.File {
-	s.t.Helper()
-	f, _, err := statefile.Load(s.statePath())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return f
 }
