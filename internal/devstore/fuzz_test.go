@@ -76,7 +76,7 @@ func FuzzPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, target string) {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", target, nil)
 		if err != nil || req.URL.Query().Get("index") != "" { // an index may block
-			t.Skip()
+			return
 		}
 		store := devstore.New()
 		defer store.Close()
