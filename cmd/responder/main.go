@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"hadrain/internal/cmdline"
+	"hadrain/internal/responderd"
 )
 
-func main() { os.Exit(cmdline.Main(command())) }
+func main() { os.Exit(cmdline.Main(responderd.Command())) }

@@ -1,4 +1,6 @@
-package main
+// Package responderd is the command line of hadrain-responder: its flags, and
+// the sockets that it opens or is passed.
+package responderd
 
 import (
 	"context"
@@ -40,7 +42,8 @@ type options struct {
 	maxRows        int
 }
 
-func command() *cobra.Command {
+// Command returns the command line of hadrain-responder.
+func Command() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:     responder.Name,
