@@ -12,20 +12,38 @@ import (
 	"testing"
 )
 
-var built sync.Map // name of a command -> func() (path string, err error)
+var built sync.Map // binary -> func() (path string, err error)
+
+// A binary is a command and how it is built.
+type binary struct {
+	name string
+	race bool
+}
 
 // Build builds one of our commands by the name it is installed under, such as
 // "hadrain-render", and returns its path. It is built with the race detector
 // if the test is, and at most once for each test binary.
 func Build(t testing.TB, name string) string {
 	t.Helper()
+	return buildOnce(t, binary{name, raceEnabled()})
+}
+
+// BuildPlain is [Build] without the race detector, which slows a program down
+// tenfold: for tests of load and memory.
+func BuildPlain(t testing.TB, name string) string {
+	t.Helper()
+	return buildOnce(t, binary{name, false})
+}
+
+func buildOnce(t testing.TB, b binary) string {
+	t.Helper()
 	root := Root(t)
-	once, _ := built.LoadOrStore(name, sync.OnceValues(func() (string, error) {
-		return build(root, name)
+	once, _ := built.LoadOrStore(b, sync.OnceValues(func() (string, error) {
+		return build(root, b)
 	}))
 	path, err := once.(func() (string, error))()
 	if err != nil {
-		t.Fatalf("building %s: %v", name, err)
+		t.Fatalf("building %s: %v", b.name, err)
 	}
 	return path
 }
@@ -33,24 +51,24 @@ func Build(t testing.TB, name string) string {
 // build puts the binary into a directory that stays, not into one of the
 // test's: an up-to-date binary is not linked again, for which the Go command
 // has no cache, and many test binaries want the same few commands.
-func build(root, name string) (string, error) {
+func build(root string, b binary) (string, error) {
 	dir := filepath.Join(root, ".ci", "cache", "test-bin")
-	if raceEnabled() {
+	if b.race {
 		dir += "-race"
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(dir, "."+name+".lock"))
+	unlock, err := lock(filepath.Join(dir, "."+b.name+".lock"))
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	source := "./cmd/" + strings.TrimPrefix(name, "hadrain-") // cmd/hadrain for hadrain itself
-	path := filepath.Join(dir, name)
+	source := "./cmd/" + strings.TrimPrefix(b.name, "hadrain-") // cmd/hadrain for hadrain itself
+	path := filepath.Join(dir, b.name)
 	// Flags like those of the test itself, so that both share what is compiled.
 	args := []string{"build", "-buildvcs=false", "-o", path}
-	if raceEnabled() {
+	if b.race {
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, source)...)

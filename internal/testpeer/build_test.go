@@ -30,6 +30,16 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+func TestBuildPlain(t *testing.T) {
+	info, err := buildinfo.ReadFile(testpeer.BuildPlain(t, "hadrain-responder"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if race(info) {
+		t.Error("built with the race detector")
+	}
+}
+
 func race(info *buildinfo.BuildInfo) bool {
 	return slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
 }

@@ -37,6 +37,7 @@ var peers = map[string]struct {
 		hint:     "apt-get install haproxy, or set HADRAIN_TEST_HAPROXY",
 	},
 	"systemd-socket-activate": {hint: "apt-get install systemd"},
+	"chromium":                {hint: "apt-get install chromium"},
 }
 
 // Need returns the path of the named peer's binary: "consul", "haproxy", or
