@@ -42,6 +42,8 @@ func Command() *cobra.Command {
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	a.addFlags(cmd)
+	// It fails only for a flag that is not there, or that has one already.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"table", "wide", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(
 		initCommand(a), drainCommand(a), undrainCommand(a), maintCommand(a), readyCommand(a), weightCommand(a),
 		holdCommand(a), clearCommand(a), statusCommand(a), queryCommand(a), devCommand(), versionCommand(a),

@@ -27,7 +27,7 @@ type queryDocument struct {
 func queryCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "query KEY...", Short: "Ask the responder as HAProxy does", Long: queryLong, Example: queryExample,
-		Args: needOperands, ValidArgsFunction: cobra.NoFileCompletions,
+		Args: needOperands, ValidArgsFunction: completeKeys,
 	}
 	addr := cmd.Flags().String("addr", "127.0.0.1:9777", "address of the responder: host:port, or the path of a unix socket")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -62,7 +62,7 @@ type responderStatus struct {
 func statusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status [SEL...]", Short: "What is wanted, and what load balancers are told", Long: statusLong, Example: statusExample,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeKeys,
 	}
 	allowEmpty := cmd.Flags().Bool("allow-empty", false, "accept a glob that matches nothing")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.status(cmd, args, *allowEmpty) }

@@ -16,7 +16,7 @@ func stateVerb(a *app, use, short, long, example string) (*cobra.Command, *want)
 	w := &want{}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: needOperands,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeKeys,
 	}
 	allowEmpty := cmd.Flags().Bool("allow-empty", false, "accept a glob that matches nothing")
 	cmd.Flags().BoolVar(&w.force, "force", false, "also end or replace what somebody else set")
