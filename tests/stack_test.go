@@ -27,7 +27,7 @@ const sentinelID = "6f1c2b7e-0000-4000-8000-000000000001"
 // A stack is a whole load balancer and its Consul: Consul, render, responder
 // and HAProxy, with nothing between them but what production has.
 type stack struct {
-	t      *testing.T
+	t      testing.TB
 	root   string // KV root
 	consul *testpeer.ConsulServer
 	kv     *consulapi.KV
