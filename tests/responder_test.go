@@ -184,3 +184,45 @@ func TestServerAddedAtRunTime(t *testing.T) {
 		})
 	}
 }
+
+// A thousand servers ask every second: all converge, time after time, and no
+// check fails.
+func TestThousandServers(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	var servers []string
+	for i := range n {
+		servers = append(servers, fmt.Sprintf(`s%04d "web/s%04d canary\n"`, i, i))
+	}
+	p := newPair(t, "", servers...)
+	for _, to := range []struct {
+		state string
+		admin haproxy.Admin
+	}{{"drain", haproxy.FDRAIN}, {"ready", 0}, {"maint", haproxy.FMAINT}, {"ready", 0}} {
+		begin := time.Now()
+		p.set("canary", to.state)
+		testpeer.WaitFor(t, "all servers to be "+to.state, func() (bool, string) {
+			all, err := haproxy.ServersState(t.Context(), p.haproxy.StatsSocket())
+			if err != nil {
+				return false, err.Error()
+			}
+			there := 0
+			for _, s := range all {
+				if s.Admin == to.admin {
+					there++
+				}
+			}
+			return there == n, fmt.Sprintf("%d of %d", there, n)
+		})
+		t.Logf("%s everywhere after %v", to.state, time.Since(begin).Round(time.Millisecond))
+	}
+	all, err := haproxy.Stats(t.Context(), p.haproxy.StatsSocket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.Kind == haproxy.StatServer && s.AgentStatus != "CHECKED" {
+			t.Errorf("agent check of %s: %s", s.Name, s.AgentStatus)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,8 +88,8 @@ func (s *store) look() {
 func (s *store) swap(next *snapshot) {
 	last := s.current.Swap(next)
 	s.loads.Add(1)
-	if last == nil || last.content != next.content {
-		s.log.Info("state loaded", "path", s.path, "keys", len(next.file.Rows), "index", next.file.Index, "content", next.content[:12])
+	if last == nil || !slices.Equal(last.file.Rows, next.file.Rows) {
+		s.log.Info("state loaded", "path", s.path, "keys", len(next.file.Rows), "index", next.file.Index)
 	}
 }
 

@@ -1,6 +1,7 @@
 package responder
 
 import (
+	"sync"
 	"time"
 
 	"hadrain/internal/desired"
@@ -11,11 +12,11 @@ import (
 type snapshot struct {
 	file    *statefile.File
 	states  map[string]desired.State // never nil
-	content string
+	content func() string            // checksum of the keys, made when it is first asked for
 }
 
 func newSnapshot(f *statefile.File) *snapshot {
-	s := &snapshot{file: f, states: make(map[string]desired.State, len(f.Rows)), content: f.Content()}
+	s := &snapshot{file: f, states: make(map[string]desired.State, len(f.Rows)), content: sync.OnceValue(f.Content)}
 	for _, row := range f.Rows {
 		s.states[row.Key] = row.State
 	}

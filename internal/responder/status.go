@@ -49,7 +49,7 @@ func (r *responder) state(now time.Time) statusjson.State {
 	s.Root, s.ID, s.Index = current.file.Root, current.file.ID, current.file.Index
 	s.Rendered, s.Read = current.file.Rendered, from.read.UTC()
 	s.Age = now.Sub(from.read).Seconds()
-	s.Keys, s.Content = len(current.file.Rows), current.content
+	s.Keys, s.Content = len(current.file.Rows), current.content()
 	return s
 }
 
