@@ -3,7 +3,9 @@
 // It reads the keys under <kv-root>/state/ in Consul KV and the state file of
 // its last run, and it writes the state file (/var/lib/hadrain/state, with
 // .state.lock and, while it writes, .state.tmp-* beside it), which
-// hadrain-responder serves to HAProxy.
+// hadrain-responder serves to HAProxy. With --template SRC:DEST[:COMMAND] it also
+// reads SRC and writes DEST, and while COMMAND has not succeeded
+// .DEST.pending and .DEST.previous beside it.
 //
 // It exits 0 after SIGINT or SIGTERM, 1 on a run-time error, such as no usable
 // answer of Consul at the start, 2 on usage, and 3 if another process writes

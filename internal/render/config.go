@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type Config struct {
 	Root   string    // KV root
 	State  string    // path of the state file; empty: none is written
 	Host   string    // for the file's header; empty: the name of this machine
+
+	Templates []Template // further files
 
 	StartTimeout time.Duration // how long the first accepted read may take
 	Quiet        time.Duration // least time between an answer and the next read
@@ -60,8 +63,26 @@ func (c *Config) Check() error {
 		return fmt.Errorf("most keys %d: want 0 (any number) or more", c.MaxKeys)
 	case c.Consul.MaxBytes < 0:
 		return fmt.Errorf("most bytes %d: want 0 (any number) or more", c.Consul.MaxBytes)
+	case c.State == "" && len(c.Templates) == 0:
+		return errors.New("nothing to do: the state file is switched off and there is no template")
 	case strings.HasSuffix(c.State, "/"):
 		return fmt.Errorf("state file %q: want the path of a file", c.State)
+	}
+	return c.checkDestinations()
+}
+
+// checkDestinations refuses two writers of one file.
+func (c *Config) checkDestinations() error {
+	seen := map[string]bool{}
+	if c.State != "" {
+		seen[filepath.Clean(c.State)] = true
+	}
+	for _, t := range c.Templates {
+		path := filepath.Clean(t.Destination)
+		if seen[path] {
+			return fmt.Errorf("template %s: %s is written already", t.Source, path)
+		}
+		seen[path] = true
 	}
 	return nil
 }

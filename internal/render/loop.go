@@ -19,7 +19,8 @@ type loop struct {
 	metrics  *metrics
 	watch    *kv.Watch
 	renderer renderer
-	out      *output // nil: no state file
+	out      *output    // nil: no state file
+	appliers []*applier // of further templates
 
 	file       *statefile.File // last rendered, or found at the start; nil: none
 	generation uint64          // of the read that file was made of; 0: of no read yet
@@ -110,6 +111,9 @@ func (l *loop) render(read *kv.Read) {
 		l.out.set(data)
 	}
 	l.install()
+	for _, a := range l.appliers {
+		a.offer(&snapshot{generation: read.Generation, file: file, pairs: read.Pairs})
+	}
 }
 
 // install makes the file on disk the one that was rendered, as of the last

@@ -18,6 +18,7 @@ type metrics struct {
 	lastContact, lastAccepted      prometheus.Gauge
 	index, keys, rejected, skipped prometheus.Gauge
 	reads, refused, readErrors     *prometheus.CounterVec
+	templateFailures               *prometheus.CounterVec
 	readDuration                   prometheus.Histogram
 	renderDuration, writeDuration  prometheus.Histogram
 	writes, writeErrors, putBacks  prometheus.Counter
@@ -35,6 +36,7 @@ func newMetrics() *metrics {
 	m.reads = m.vec("reads_total", "Reads of Consul: changed, unchanged, refused (answered, but not to be believed) or failed.", "outcome")
 	m.refused = m.vec("refused_reads_total", "Reads that Consul answered and that were refused, by reason.", "reason")
 	m.readErrors = m.vec("failed_reads_total", "Reads that Consul did not answer as asked, by reason.", "reason")
+	m.templateFailures = m.vec("template_failures_total", "Attempts to apply a further template that failed.", "template")
 	m.readDuration = m.histogram("read_duration_seconds", "Time of reads of Consul; those that bring nothing new are held for 10 seconds.")
 	m.renderDuration = m.histogram("render_duration_seconds", "Time from a read to the rendered state.")
 	m.writeDuration = m.histogram("write_duration_seconds", "Time to write the state file and sync it.")

@@ -30,13 +30,12 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	if l.out != nil {
-		release, err := l.open()
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, release()) }()
+	release, err := l.lock()
+	defer func() { err = errors.Join(err, release()) }()
+	if err != nil {
+		return err
 	}
+	l.load()
 	group, ctx := errgroup.WithContext(ctx)
 	l.watch = kv.NewWatch(ctx, kv.WatchConfig{
 		Root: cfg.Root, Address: cfg.Consul.Shown(), List: cfg.Consul.Lister(client, cfg.Root),
@@ -45,6 +44,9 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	l.renderer.watched = l.watch.Dependency()
 	group.Go(l.watch.Run)
 	group.Go(func() error { return l.run(ctx) })
+	for _, a := range l.appliers {
+		group.Go(func() error { return a.run(ctx) })
+	}
 	if cfg.Listener != nil {
 		group.Go(func() error { return l.serve(ctx) })
 	}
@@ -75,19 +77,51 @@ func newLoop(cfg Config, log *slog.Logger) (*loop, error) {
 	if cfg.State != "" {
 		l.out = &output{path: cfg.State}
 	}
+	for _, t := range cfg.Templates {
+		a, err := newApplier(t, cfg.Root, log, l.metrics)
+		if err != nil {
+			return nil, err
+		}
+		l.appliers = append(l.appliers, a)
+	}
 	l.status.Store(newStatus(&cfg, cfg.Host))
 	return l, nil
 }
 
-// open makes this process the only writer of the state file and takes over
-// what is there.
-func (l *loop) open() (release func() error, err error) {
-	release, err = statefile.Lock(l.out.path)
-	if err != nil {
-		return nil, err
+// lock makes this process the only writer of all its files. release is to be
+// called also after an error.
+func (l *loop) lock() (release func() error, err error) {
+	var releases []func() error
+	release = func() (err error) {
+		for _, r := range releases {
+			err = errors.Join(err, r())
+		}
+		return err
 	}
-	if err := statefile.Sweep(l.out.path); err != nil {
-		l.log.Warn("temporary files of an earlier run stay", "error", err)
+	paths := make([]string, 0, 1+len(l.appliers))
+	if l.out != nil {
+		paths = append(paths, l.out.path)
+	}
+	for _, a := range l.appliers {
+		paths = append(paths, a.Destination)
+	}
+	for _, path := range paths {
+		r, err := statefile.Lock(path)
+		if err != nil {
+			return release, err
+		}
+		releases = append(releases, r)
+		if err := statefile.Sweep(path); err != nil {
+			l.log.Warn("temporary files of an earlier run stay", "error", err)
+		}
+	}
+	return release, nil
+}
+
+// load takes over the state file that is there.
+func (l *loop) load() {
+	if l.out == nil {
+		return
 	}
 	file, at, err := l.out.load()
 	switch {
@@ -99,7 +133,6 @@ func (l *loop) open() (release func() error, err error) {
 		l.log.Info("found a state", "state", l.out.path, "keys", len(file.Rows), "index", file.Index, "id", file.ID, "last_accepted_read", at.UTC())
 		l.file, l.accepted = file, at
 	}
-	return release, nil
 }
 
 // id returns the id that the sentinel must have: that of the file on disk.
@@ -114,7 +147,7 @@ func (l *loop) serve(ctx context.Context) error {
 	handler := httpserve.Handler(httpserve.Config{
 		Metrics: l.metrics.registry,
 		Ready:   l.ready,
-		Status:  func() any { return l.status.Load() },
+		Status:  l.document,
 	})
 	if err := httpserve.Serve(ctx, l.cfg.Listener, handler, l.cfg.WebConfig, l.log); err != nil {
 		return fmt.Errorf("serving HTTP: %w", err)

@@ -99,3 +99,13 @@ func (l *loop) ready() error {
 	}
 	return errors.New("no accepted read of Consul yet")
 }
+
+// document returns what /status.json shows now.
+func (l *loop) document() any {
+	status := *l.status.Load()
+	status.Templates = make([]statusjson.Template, len(l.appliers))
+	for i, a := range l.appliers {
+		status.Templates[i] = *a.status.Load()
+	}
+	return status
+}

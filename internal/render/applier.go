@@ -1,0 +1,186 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hadrain/internal/statefile"
+	"hadrain/internal/statusjson"
+)
+
+// applier keeps the file of one further template. Its goroutine is its own, so
+// that a command delays nothing else.
+type applier struct {
+	Template
+
+	program  *program
+	log      *slog.Logger
+	failures prometheus.Counter
+
+	offered atomic.Pointer[snapshot]
+	wake    chan struct{} // level trigger for offered
+	status  atomic.Pointer[statusjson.Template]
+}
+
+func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier, error) {
+	p, err := readProgram(t.Source, root)
+	if err != nil {
+		return nil, err
+	}
+	a := &applier{
+		Template: t, program: p, wake: make(chan struct{}, 1),
+		log:      log.With("template", t.Source, "destination", t.Destination),
+		failures: m.templateFailures.WithLabelValues(t.Source),
+	}
+	a.status.Store(&statusjson.Template{Source: t.Source, Destination: t.Destination})
+	return a, nil
+}
+
+// offer makes s the state to apply next.
+func (a *applier) offer(s *snapshot) {
+	a.offered.Store(s)
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run applies what is offered until ctx ends.
+func (a *applier) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+			a.report(ctx, a.apply(ctx, a.offered.Load()))
+		}
+	}
+}
+
+// report makes the end of an attempt known.
+func (a *applier) report(ctx context.Context, err error) {
+	if err != nil && ctx.Err() != nil {
+		return // stopped; the next start does it again
+	}
+	status := *a.status.Load()
+	before := status.Error
+	if err == nil {
+		status.Applied, status.Error = time.Now().UTC(), ""
+	} else {
+		status.Error = err.Error()
+		a.failures.Inc()
+	}
+	a.status.Store(&status)
+	switch {
+	case err != nil && status.Error != before:
+		a.log.Error("applying a template failed; trying again on the next change", "error", err)
+	case err == nil && before != "":
+		a.log.Info("the template is applied again")
+	}
+}
+
+// The files beside a destination. pending stands from before the destination is
+// replaced until the command has given its verdict; previous holds what to put
+// back meanwhile, if there was anything.
+func (a *applier) pending() string  { return a.beside("pending") }
+func (a *applier) previous() string { return a.beside("previous") }
+
+func (a *applier) beside(suffix string) string {
+	return filepath.Join(filepath.Dir(a.Destination), "."+filepath.Base(a.Destination)+"."+suffix)
+}
+
+// apply makes the destination say what the template makes of s, and runs the
+// command if that is new, or if no command has yet judged what is there.
+func (a *applier) apply(ctx context.Context, s *snapshot) error {
+	output, err := a.program.execute(s)
+	if err != nil {
+		return a.program.located(err)
+	}
+	undecided, err := exists(a.pending())
+	if err != nil {
+		return err
+	}
+	current, err := os.ReadFile(a.Destination)
+	if err == nil && !undecided && bytes.Equal(current, output) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the file to replace: %w", err)
+	}
+	if a.Command == "" {
+		return statefile.Write(a.Destination, output)
+	}
+	if !undecided {
+		if err := a.keep(current, err == nil); err != nil {
+			return err
+		}
+	}
+	if err := statefile.Write(a.Destination, output); err != nil {
+		return err
+	}
+	if err := runCommand(ctx, a.Command); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return errors.Join(err, a.putBack())
+	}
+	return a.decide()
+}
+
+// keep saves what is there, then says that a verdict is pending.
+func (a *applier) keep(current []byte, there bool) error {
+	if there {
+		if err := statefile.Write(a.previous(), current); err != nil {
+			return err
+		}
+	} else if err := remove(a.previous()); err != nil {
+		return err
+	}
+	return statefile.Write(a.pending(), nil)
+}
+
+// putBack undoes the replacement.
+func (a *applier) putBack() error {
+	data, err := os.ReadFile(a.previous())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = remove(a.Destination)
+	case err == nil:
+		err = statefile.Write(a.Destination, data)
+	}
+	if err != nil {
+		return fmt.Errorf("putting the previous file back: %w", err)
+	}
+	return a.decide()
+}
+
+// decide ends the pending verdict. previous goes last: without pending it means
+// nothing.
+func (a *applier) decide() error {
+	return errors.Join(remove(a.pending()), remove(a.previous()))
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,163 @@
+package render_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hadrain/internal/render"
+	"hadrain/internal/testpeer"
+)
+
+// template writes a template into the rig's directory and has render make
+// "out" of it.
+func (r *rig) template(text, command string) (destination string) {
+	r.t.Helper()
+	dir := filepath.Dir(r.cfg.State)
+	source := filepath.Join(dir, "source.tmpl")
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	destination = filepath.Join(dir, "out")
+	r.cfg.Templates = []render.Template{{Source: source, Destination: destination, Command: command}}
+	return destination
+}
+
+func wantFile(t *testing.T, path, want string) {
+	t.Helper()
+	testpeer.WaitFor(t, path+" to hold "+want, func() (bool, string) {
+		data, err := os.ReadFile(path)
+		if want == "" {
+			return errors.Is(err, os.ErrNotExist), string(data)
+		}
+		return string(data) == want, string(data)
+	})
+}
+
+func TestFurtherTemplate(t *testing.T) {
+	r := newRig(t)
+	out := r.template(`{{ desired "web/a" "canary" }} {{ range tree prefix }}{{ .Key }}={{ .Value }};{{ end }}`, "")
+	r.cfg.State = ""
+	r.start()
+	wantFile(t, out, "ready .hadrain=v1 id="+idA+";")
+	r.put("canary", "drain # x")
+	wantFile(t, out, "drain .hadrain=v1 id="+idA+";canary=drain # x;")
+	r.put("web/a", "50%")
+	wantFile(t, out, "50% .hadrain=v1 id="+idA+";canary=drain # x;web/a=50%;")
+}
+
+func TestCommandDecides(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Dir(r.cfg.State)
+	verdict, ran := filepath.Join(dir, "verdict"), filepath.Join(dir, "ran")
+	out := r.template(`{{ desired "a" }}`, "cat "+filepath.Join(dir, "out")+" >>"+ran+"; test ! -e "+verdict+" || { echo no such thing >&2; exit 3; }")
+	r.put("a", "drain")
+	r.start()
+	wantFile(t, out, "drain")
+	wantFile(t, ran, "drain")
+
+	// Refused: what was there before is put back, and the state file goes on.
+	if err := os.WriteFile(verdict, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.put("a", "maint")
+	r.want("a maint")
+	r.wantLog("no such thing")
+	wantFile(t, out, "drain")
+	wantFile(t, ran, "drainmaint")
+
+	// Tried again on the next change.
+	if err := os.Remove(verdict); err != nil {
+		t.Fatal(err)
+	}
+	r.put("b", "drain")
+	wantFile(t, out, "maint")
+	wantFile(t, ran, "drainmaintmaint")
+	r.wantLog("applied again")
+	left, err := filepath.Glob(filepath.Join(dir, ".out.[^l]*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+// The first file ever is removed again if its command fails.
+func TestCommandRefusesTheFirstFile(t *testing.T) {
+	r := newRig(t)
+	out := r.template(`x`, "false")
+	r.start()
+	r.wantLog("applying a template failed")
+	wantFile(t, out, "")
+}
+
+// Stopped, or crashed, between the rename and the verdict: the next start runs
+// the command again, although the file says already what it should.
+func TestVerdictPendingAcrossRestarts(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Dir(r.cfg.State)
+	started, verdict := filepath.Join(dir, "started"), filepath.Join(dir, "verdict")
+	if err := os.WriteFile(filepath.Join(dir, "out"), []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := r.template(`{{ desired "a" }}`, "echo x >>"+started+"; test -e "+verdict+" && exit 1; exec tail -f /dev/null")
+	r.put("a", "drain")
+	r.start()
+	wantFile(t, started, "x\n")
+	r.put("a", "maint") // a command that hangs does not hold up the state file
+	r.want("a maint")
+	if err := r.halt(); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, out, "drain")
+	if err := os.WriteFile(verdict, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.put("a", "drain")
+	r.start()
+	wantFile(t, started, "x\nx\n")
+	wantFile(t, out, "old")
+}
+
+func TestTemplateMistakes(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"syntax":           {"a\n{{ if }}\n", "source.tmpl:2"},
+		"unknown function": {"{{ nope }}", `source.tmpl:1: function "nope"`},
+		"outside":          {`{{ file "/etc/passwd" }}`, "disabled"},
+		"environment":      {`{{ env "HOME" }}`, "disabled"},
+		"empty":            {"", "empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.template(tc.text, "")
+			err := render.Run(t.Context(), r.cfg, slog.New(slog.DiscardHandler))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Run() = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestTemplateAsksForSomethingElse(t *testing.T) {
+	r := newRig(t)
+	r.template(`{{ key "other/key" }}`, "")
+	r.start()
+	r.wantLog("only the keys under hadrain/state/ are read")
+}
+
+func TestParseTemplate(t *testing.T) {
+	for text, want := range map[string]render.Template{
+		"a:b":        {Source: "a", Destination: "b"},
+		"a:b:c -d:e": {Source: "a", Destination: "b", Command: "c -d:e"},
+	} {
+		if got, err := render.ParseTemplate(text); err != nil || got != want {
+			t.Errorf("ParseTemplate(%q) = %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "a", "a:", ":b", ":b:c"} {
+		if got, err := render.ParseTemplate(text); err == nil {
+			t.Errorf("ParseTemplate(%q) = %+v, want an error", text, got)
+		}
+	}
+}
