@@ -24,6 +24,9 @@ import (
 func TestKilledAgainAndAgain(t *testing.T) {
 	const deaths = 20
 	checks := int64(20_000)
+	if raceEnabled {
+		checks = 5_000
+	}
 	if text := os.Getenv("HADRAIN_TEST_CHECKS"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

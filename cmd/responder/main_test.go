@@ -51,7 +51,8 @@ func program(names string, files []*os.File, args ...string) *exec.Cmd {
 		cmd = exec.Command("sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, os.Args[0]}, args...)...)
 	}
 	cmd.ExtraFiles = files
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	// With the race detector a process would sleep for a second before it exits.
+	cmd.Env = append(os.Environ(), mainVariable+"=1", "GORACE=atexit_sleep_ms=0")
 	if len(files) > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("LISTEN_FDS=%d", len(files)))
 	}
