@@ -17,6 +17,7 @@ import (
 	"time"
 
 	consulapi "github.com/hashicorp/consul/api"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"hadrain/internal/devstore"
 	"hadrain/internal/kv"
@@ -315,6 +316,10 @@ func TestDirectoryGoneAndBack(t *testing.T) {
 	}
 	r.want("a drain")
 	r.wantLog("the state file is current again")
+	// The lock has moved along.
+	if _, err := statefile.Lock(r.cfg.State); !errors.Is(err, statefile.ErrLocked) {
+		t.Errorf("Lock() = %v, want ErrLocked", err)
+	}
 }
 
 func TestLossOfDataKeepsTheFile(t *testing.T) {
@@ -440,6 +445,10 @@ func TestHTTPAndNotify(t *testing.T) {
 		if !strings.Contains(body, line) {
 			t.Errorf("/metrics lacks %q:\n%s", line, body)
 		}
+	}
+	problems, err := promlint.New(strings.NewReader(body)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("metrics: %v, %+v", err, problems)
 	}
 	if err := r.halt(); err != nil {
 		t.Fatal(err)

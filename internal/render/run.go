@@ -98,24 +98,28 @@ func (l *loop) lock() (release func() error, err error) {
 		}
 		return err
 	}
-	paths := make([]string, 0, 1+len(l.appliers))
 	if l.out != nil {
-		paths = append(paths, l.out.path)
+		releases = append(releases, l.out.unlock)
+		if err := l.out.lock(); err != nil {
+			return release, err
+		}
+		l.sweep(l.out.path)
 	}
 	for _, a := range l.appliers {
-		paths = append(paths, a.Destination)
-	}
-	for _, path := range paths {
-		r, err := statefile.Lock(path)
+		r, err := statefile.Lock(a.Destination)
 		if err != nil {
 			return release, err
 		}
 		releases = append(releases, r)
-		if err := statefile.Sweep(path); err != nil {
-			l.log.Warn("temporary files of an earlier run stay", "error", err)
-		}
+		l.sweep(a.Destination)
 	}
 	return release, nil
+}
+
+func (l *loop) sweep(path string) {
+	if err := statefile.Sweep(path); err != nil {
+		l.log.Warn("temporary files of an earlier run stay", "error", err)
+	}
 }
 
 // load takes over the state file that is there.

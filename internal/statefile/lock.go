@@ -12,11 +12,17 @@ import (
 // ErrLocked is returned by [Lock] when another process writes the file.
 var ErrLocked = errors.New("another process holds the lock")
 
+// LockPath returns the name of the lock file of path. If it is gone, or another
+// file than it was, the lock on it excludes nobody any more.
+func LockPath(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
+}
+
 // Lock makes the caller the only writer of path, by a lock on ".NAME.lock" in
 // the same directory. The lock ends with release or with the process, however
 // it ends; the lock file stays.
 func Lock(path string) (release func() error, err error) {
-	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
+	name := LockPath(path)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", path, err)
