@@ -41,15 +41,15 @@ type Answer struct {
 	Index uint64
 }
 
-// Respond answers a line from states, in the given form unless the line says
-// otherwise. Without a state, nil, every question is answered "unsynced". It
-// allocates nothing.
-func Respond(line []byte, form desired.Form, states map[string]desired.State) Answer {
+// Respond answers a line, in the given form unless the line says otherwise.
+// lookup returns the state of a key; without one, nil, every question is
+// answered "unsynced". It allocates nothing.
+func Respond(line []byte, form desired.Form, lookup func(key []byte) (desired.State, bool)) Answer {
 	q, ok := ParseQuestion(line, form)
 	switch {
 	case !ok:
 		return refused
-	case states == nil:
+	case lookup == nil:
 		return Answer{Reply: desired.ReplyUnsynced, Kind: Unsynced, Key: -1}
 	}
 	form = q.Form
@@ -58,7 +58,7 @@ func Respond(line []byte, form desired.Form, states map[string]desired.State) An
 		if len(key) == 0 {
 			return Answer{Reply: desired.Ready.Reply(form), Kind: Ready, Key: -1}
 		}
-		if state, ok := states[string(key)]; ok {
+		if state, ok := lookup(key); ok {
 			return Answer{Reply: state.Reply(form), Kind: kindOf(state), Key: i}
 		}
 	}

@@ -81,20 +81,19 @@ func parse(line string, form desired.Form) (desired.Form, []string, bool) {
 
 func FuzzParseQuestion(f *testing.F) {
 	for _, seed := range []string{
-		"web/a canary", "+up -weight web/a", "-up", " \t ", "a\u00a0b\u2003c", "a\x85b\xff", "\xe2\x80", "k\x00k", "a +b",
+		"web/a canary", "web/x canary web/b", "held", "+up -weight web/a", "-up", " \t ", "a\u00a0b\u2003c", "a\x85b\xff", "\xe2\x80", "k\x00k", "a +b",
 		strings.Repeat("k ", 65), strings.Repeat("k", 4097),
 	} {
 		f.Add(seed, uint8(0))
 		f.Add(seed, uint8(desired.Up))
 	}
-	states := map[string]desired.State{"web/a": desired.Drain, "canary": desired.Hold, "b": desired.Maint, "k": desired.Ready}
 	f.Fuzz(func(t *testing.T, line string, base uint8) {
 		form, keys, ok := parse(line, desired.Form(base))
 		q, got := agentcheck.ParseQuestion([]byte(line), desired.Form(base))
 		if got != ok {
 			t.Fatalf("ParseQuestion(%q) = %v, want %v", line, got, ok)
 		}
-		a := agentcheck.Respond([]byte(line), desired.Form(base), states)
+		a := agentcheck.Respond([]byte(line), desired.Form(base), lookup)
 		if !ok {
 			if a.Reply != agentcheck.ReplyRefused {
 				t.Fatalf("Respond(%q) = %q, want %q", line, a.Reply, agentcheck.ReplyRefused)

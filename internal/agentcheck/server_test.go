@@ -16,7 +16,9 @@ var states = map[string]desired.State{
 	"web/a": desired.Ready, "web/b": desired.Maint, "canary": desired.Drain, "held": desired.Hold, `x\ny`: desired.Maint,
 }
 
-func respond(line []byte) agentcheck.Answer { return agentcheck.Respond(line, 0, states) }
+func lookup(key []byte) (desired.State, bool) { s, ok := states[string(key)]; return s, ok }
+
+func respond(line []byte) agentcheck.Answer { return agentcheck.Respond(line, 0, lookup) }
 
 // timeout bounds a hang; it is no expectation.
 const timeout = 20 * time.Second

@@ -23,7 +23,7 @@ func (c *clock) now() time.Time { return time.Time(*c) }
 func (c *clock) pass(d time.Duration) { *c = clock(c.now().Add(d)) }
 
 func (rs *rows) ask(c *clock, line string, states map[string]desired.State) {
-	a := agentcheck.Respond([]byte(line), 0, states)
+	a := agentcheck.Respond([]byte(line), 0, func(key []byte) (desired.State, bool) { s, ok := states[string(key)]; return s, ok })
 	a.Index = uint64(len(states))
 	rs.note([]byte(line), a, c.now())
 }

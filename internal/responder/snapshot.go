@@ -11,16 +11,12 @@ import (
 // A snapshot is one good state file, ready to be answered from. It does not change.
 type snapshot struct {
 	file    *statefile.File
-	states  map[string]desired.State // never nil
-	content func() string            // checksum of the keys, made when it is first asked for
+	lookup  func(key []byte) (desired.State, bool)
+	content func() string // checksum of the keys, made when it is first asked for
 }
 
 func newSnapshot(f *statefile.File) *snapshot {
-	s := &snapshot{file: f, states: make(map[string]desired.State, len(f.Rows)), content: sync.OnceValue(f.Content)}
-	for _, row := range f.Rows {
-		s.states[row.Key] = row.State
-	}
-	return s
+	return &snapshot{file: f, lookup: newIndex(f.Rows).lookup, content: sync.OnceValue(f.Content)}
 }
 
 // source says where the snapshot comes from and what is on disk now. It does

