@@ -37,7 +37,7 @@ bench: ## benchmarks, such as BENCH=Parse
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 bench-responder: ## what answering an agent check costs
-	go test -run '^$$' -bench . -benchmem ./internal/agentcheck/... ./cmd/responder/...
+	go run ./tests/benchresponder $(BENCHFLAGS)
 
 fuzz: ## fuzz every target for 20 s
 	.ci/fuzz

@@ -113,8 +113,8 @@ func space(b []byte) int {
 // cutLine returns the question at the front of what a peer sent, without its
 // end, and whether it has ended.
 func cutLine(sent []byte) (line []byte, whole bool) {
-	if i := bytes.IndexByte(sent, '\n'); i >= 0 {
-		return sent[:i], true
+	if before, _, ok := bytes.Cut(sent, []byte{'\n'}); ok {
+		return before, true
 	}
 	return bytes.CutSuffix(sent, literalNewline)
 }

@@ -140,7 +140,7 @@ func answerPlainly(c net.Conn, states map[string]string) {
 		return
 	}
 	reply := desired.Ready.Reply(0)
-	for _, key := range strings.Fields(string(b[:n])) {
+	for key := range strings.FieldsSeq(string(b[:n])) {
 		if r, ok := states[key]; ok {
 			reply = r
 			break
