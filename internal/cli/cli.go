@@ -46,7 +46,7 @@ func Command() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"table", "wide", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(
 		initCommand(a), drainCommand(a), undrainCommand(a), maintCommand(a), readyCommand(a), weightCommand(a),
-		holdCommand(a), clearCommand(a), statusCommand(a), queryCommand(a), devCommand(), versionCommand(a),
+		holdCommand(a), clearCommand(a), statusCommand(a), queryCommand(a), gateCommand(), devCommand(), versionCommand(a),
 	)
 	return cmd
 }

@@ -37,6 +37,7 @@ var peers = map[string]struct {
 		hint:     "apt-get install haproxy, or set HADRAIN_TEST_HAPROXY",
 	},
 	"systemd-socket-activate": {hint: "apt-get install systemd"},
+	"systemd-nspawn":          {hint: "apt-get install systemd-container"},
 	"chromium":                {hint: "apt-get install chromium"},
 }
 
