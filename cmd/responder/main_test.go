@@ -221,6 +221,7 @@ func TestWrongSockets(t *testing.T) {
 		{"and --listen", "agent", []*os.File{stream}, []string{"--listen", "127.0.0.1:0"}, "--listen (HADRAIN_LISTEN) given, but systemd passed the sockets"},
 		{"and --http.listen", "agent:http", []*os.File{stream, stream}, []string{"--http.listen", "127.0.0.1:0"}, "--http.listen (HADRAIN_HTTP_LISTEN) given, but"},
 		{"bad address", "", nil, []string{"--listen", "9777"}, `listening on "9777": want host:port`},
+		{"no connections", "", nil, []string{"--max-connections", "0"}, "--max-connections and --max-rows: want at least 1"},
 		{"argument", "", nil, []string{"canary"}, "unknown command"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

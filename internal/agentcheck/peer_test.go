@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -264,4 +265,31 @@ func TestBeat(t *testing.T) {
 	if age := time.Since(s.Beat()); age > 5*time.Second {
 		t.Errorf("the last beat was %v ago", age)
 	}
+}
+
+// A loop that is stuck must not look alive: the watchdog depends on it.
+func TestStuckLoopDoesNotBeat(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s, addr := start(t, agentcheck.Config{Answer: func(q []byte) agentcheck.Answer {
+		close(entered)
+		<-leave
+		return respond(q)
+	}})
+	fd, err := connect(sockaddr(t, addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = hangUp(fd) }()
+	if _, err := syscall.Write(fd, question); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	last := s.Beat()
+	testpeer.WaitFor(t, "two idle turns' time", func() (bool, string) { return time.Since(last) > 2500*time.Millisecond, "" })
+	if beat := s.Beat(); !beat.Equal(last) {
+		t.Errorf("a stuck loop turned at %v, last before %v", beat, last)
+	}
+	close(leave)
+	testpeer.WaitFor(t, "the loop to turn again", func() (bool, string) { return s.Beat().After(last), "" })
 }

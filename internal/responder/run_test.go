@@ -40,17 +40,8 @@ type daemon struct {
 func start(t *testing.T, path string, edit func(*responder.Config)) *daemon {
 	t.Helper()
 	d := &daemon{path: path, log: &lines{}, hup: make(chan os.Signal, 1)}
-	ready := make(chan struct{}, 1)
 	cfg := responder.Config{
 		State: path, Agent: []net.Listener{listen(t)}, HTTP: []net.Listener{listen(t)}, Reload: d.hup,
-		Notify: func(state string) {
-			if state == "READY=1" {
-				select {
-				case ready <- struct{}{}:
-				default:
-				}
-			}
-		},
 	}
 	d.agent, d.http = cfg.Agent[0].Addr().String(), "http://"+cfg.HTTP[0].Addr().String()
 	if edit != nil {

@@ -4,6 +4,7 @@ package responderd
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -67,6 +68,9 @@ func Command() *cobra.Command {
 }
 
 func run(ctx context.Context, o options, given func(flag string) bool, stderr io.Writer) error {
+	if o.maxConnections < 1 || o.maxRows < 1 {
+		return cmdline.Usage(errors.New("--max-connections and --max-rows: want at least 1"))
+	}
 	sockets, err := o.sockets(ctx, given)
 	if err != nil {
 		return err
