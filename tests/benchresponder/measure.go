@@ -2,19 +2,21 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"hadrain/internal/statefile"
 )
 
 // A sample is one measurement. Times are in microseconds.
@@ -31,48 +33,74 @@ type sample struct {
 	PeerClosed float64 `json:"peer_closed"` // checks after which the server closed first
 
 	CPU       float64 `json:"-"` // a check, of the server and its children
-	RSS, Anon float64 // kB
-	TimeWait  float64 // connections left by the run
-	Overflows float64 // of listen queues, of the whole machine
+	RSS, Anon float64 `json:"-"` // MB, the most that was seen
+	TimeWait  float64 `json:"-"` // connections left by the run
+	Overflows float64 `json:"-"` // of listen queues
 }
 
-// measure runs one variant under one load.
-func (b *bench) measure(ctx context.Context, v variant, l load) (s sample, err error) {
-	port, err := freePort()
+// failed is how many checks got no reply, or could not be started.
+func (s sample) failed() float64 { return s.Errors + s.Timeouts + s.Skipped }
+
+// A server is a variant that runs.
+type server struct {
+	variant
+	cmd        *exec.Cmd
+	port, http int
+	stop       func() error
+}
+
+// measure runs one variant under one load. Something else may be done to it
+// during the measurement.
+func (b *bench) measure(ctx context.Context, v variant, l load, seconds float64, during func(*server) error) (s sample, err error) {
+	srv, err := b.start(ctx, v)
 	if err != nil {
 		return s, err
 	}
-	argv := v.argv(port)
-	server := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	server.Cancel = func() error { return syscall.Kill(-server.Process.Pid, syscall.SIGKILL) }
-	if err := server.Start(); err != nil {
-		return s, err
-	}
-	defer func() {
-		// It ends by being killed, so its status says nothing.
-		_ = server.Cancel()
-		_ = server.Wait()
-	}()
-	if err := awaitListener(ctx, port); err != nil {
-		return s, err
-	}
+	defer func() { err = errors.Join(err, srv.stop()) }()
 	if v.reload != "" {
-		stop := b.keepWriting(v.reload)
-		defer func() { err = errors.Join(err, stop()) }()
+		done := b.keepReloading(ctx, srv)
+		defer func() { err = errors.Join(err, done()) }()
 	}
-	return b.load(ctx, server.Process.Pid, port, l)
+	return b.load(ctx, srv, l, seconds, during)
 }
 
-// rows is how many different questions are asked: one load balancer asks for a
-// part of the keys.
-const rows = 1000
+func (b *bench) start(ctx context.Context, v variant) (*server, error) {
+	srv := &server{variant: v}
+	var err1, err2 error
+	srv.port, err1 = freePort()
+	srv.http, err2 = freePort()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	ports := strings.NewReplacer("PORT", strconv.Itoa(srv.port), "HTTP", strconv.Itoa(srv.http))
+	var argv []string
+	for _, arg := range v.argv {
+		argv = append(argv, ports.Replace(arg))
+	}
+	var said strings.Builder
+	srv.cmd = exec.Command(argv[0], argv[1:]...)
+	srv.cmd.Stdout, srv.cmd.Stderr = &said, &said
+	srv.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := srv.cmd.Start(); err != nil {
+		return nil, err
+	}
+	srv.stop = func() error {
+		// It ends by being killed, so its status says nothing.
+		err := syscall.Kill(-srv.cmd.Process.Pid, syscall.SIGKILL)
+		_ = srv.cmd.Wait()
+		return err
+	}
+	if err := awaitListener(ctx, srv.port); err != nil {
+		return nil, errors.Join(err, srv.stop(), errors.New(said.String()))
+	}
+	return srv, nil
+}
 
 // load runs the load generator and looks at the server when the warm-up is
-// over and at the end.
-func (b *bench) load(ctx context.Context, pid, port int, l load) (s sample, err error) {
-	cmd := exec.CommandContext(ctx, b.path("load"), strconv.Itoa(port), strconv.Itoa(l.rate), strconv.Itoa(l.flight),
-		"0.5", fmt.Sprint(b.seconds), strconv.Itoa(rows))
+// over, now and then, and at the end.
+func (b *bench) load(ctx context.Context, srv *server, l load, seconds float64, during func(*server) error) (s sample, err error) {
+	cmd := exec.CommandContext(ctx, b.path("load"), strconv.Itoa(srv.port), strconv.Itoa(l.rate), strconv.Itoa(l.flight),
+		"0.3", fmt.Sprint(seconds), strconv.Itoa(asked))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -83,39 +111,89 @@ func (b *bench) load(ctx context.Context, pid, port int, l load) (s sample, err 
 	}
 	lines := bufio.NewScanner(pipe)
 	lines.Scan() // "recording"
-	cpu, overflows := cpuOf(pid), listenOverflows()
+	pid := srv.cmd.Process.Pid
+	cpu, overflows, peak := cpuOf(pid), listenOverflows(), watchMemory(pid)
+	if during != nil {
+		err = during(srv)
+	}
 	lines.Scan()
 	cpu, overflows = cpuOf(pid)-cpu, listenOverflows()-overflows
-	s.RSS, s.Anon = memoryOf(pid)
-	err = json.Unmarshal(lines.Bytes(), &s)
-	if e := cmd.Wait(); e != nil || err != nil {
-		return s, errors.Join(e, err)
+	s.RSS, s.Anon = peak()
+	if e := json.Unmarshal(lines.Bytes(), &s); e != nil {
+		err = errors.Join(err, fmt.Errorf("reading what the load generator printed: %w", e))
+	}
+	if err := errors.Join(err, cmd.Wait()); err != nil {
+		return s, err
 	}
 	s.CPU = float64(cpu.Microseconds()) / max(s.Done, 1)
-	s.Overflows, s.TimeWait = overflows, timeWaits(port)
+	s.Overflows, s.TimeWait = overflows, timeWaits(srv.port)
 	return s, nil
 }
 
-// keepWriting replaces a state file every second until it is stopped.
-func (b *bench) keepWriting(name string) (stop func() error) {
-	done, result := make(chan struct{}), make(chan error, 1)
+// every calls f at each tick, until done is called or f fails.
+func every(d time.Duration, f func() error) (done func() error) {
+	end, result := make(chan struct{}), make(chan error, 1)
 	go func() {
-		tick := time.NewTicker(time.Second)
+		tick := time.NewTicker(d)
 		defer tick.Stop()
-		for index := uint64(2); ; index++ {
+		for {
 			select {
-			case <-done:
+			case <-end:
 				result <- nil
 				return
 			case <-tick.C:
-				if err := b.writeState(name, index); err != nil {
+				if err := f(); err != nil {
 					result <- err
 					return
 				}
 			}
 		}
 	}()
-	return func() error { close(done); return <-result }
+	return func() error { close(end); return <-result }
+}
+
+// watchMemory returns a function that returns the most that the process had.
+func watchMemory(pid int) (peak func() (rss, anon float64)) {
+	rss, anon := memoryOf(pid)
+	look := func() error {
+		r, a := memoryOf(pid)
+		rss, anon = max(rss, r), max(anon, a)
+		return nil
+	}
+	done := every(200*time.Millisecond, look)
+	return func() (float64, float64) {
+		_ = done() // look does not fail
+		_ = look()
+		return rss, anon
+	}
+}
+
+// keepReloading replaces the server's file every second, and reads its metrics
+// as a Prometheus in a hurry would.
+func (b *bench) keepReloading(ctx context.Context, srv *server) (done func() error) {
+	// Made beforehand: only the replacing is to disturb.
+	files := [][]byte{stateOf(sizes[srv.reload], 2), stateOf(sizes[srv.reload], 3)}
+	n := 0
+	return every(time.Second, func() error {
+		n++
+		if err := statefile.Write(b.path(srv.reload), files[n%len(files)]); err != nil {
+			return err
+		}
+		return scrape(ctx, srv.http)
+	})
+}
+
+func scrape(ctx context.Context, port int) (err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
 }
 
 // freePort returns a port that nobody listens on now.
@@ -124,101 +202,19 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, os.ErrInvalid
+	}
+	return addr.Port, l.Close()
 }
 
 func awaitListener(ctx context.Context, port int) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	var dialer net.Dialer
-	for {
-		c, err := dialer.DialContext(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port))
+	return await(ctx, func() error {
+		c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err == nil {
-			return c.Close()
+			err = c.Close()
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the server to listen: %w", err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// cpuOf returns what the threads of a process and its reaped children have
-// used: the former to the nanosecond (schedstat), the latter to the tick.
-func cpuOf(pid int) time.Duration {
-	var total time.Duration
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is good
-	for _, task := range tasks {
-		total += time.Duration(number(firstField(read(task))))
-	}
-	stat := read(fmt.Sprintf("/proc/%d/stat", pid))
-	// After the name: state is field 3, cutime and cstime are 16 and 17 (proc(5)).
-	if f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(f) > 14 {
-		const tick = time.Second / 100 // USER_HZ
-		total += time.Duration(number(f[13])+number(f[14])) * tick
-	}
-	return total
-}
-
-// memoryOf returns VmRSS and RssAnon in kB.
-func memoryOf(pid int) (rss, anon float64) {
-	for line := range strings.Lines(read(fmt.Sprintf("/proc/%d/status", pid))) {
-		name, value, _ := strings.Cut(line, ":")
-		switch name {
-		case "VmRSS":
-			rss = number(firstField(value))
-		case "RssAnon":
-			anon = number(firstField(value))
-		}
-	}
-	return rss, anon
-}
-
-// timeWaits counts connections of a local port in TIME_WAIT, state 06.
-func timeWaits(port int) float64 {
-	n, local := 0, fmt.Sprintf(":%04X", port)
-	for line := range strings.Lines(read("/proc/net/tcp")) {
-		if f := strings.Fields(line); len(f) > 3 && f[3] == "06" && strings.HasSuffix(f[1], local) {
-			n++
-		}
-	}
-	return float64(n)
-}
-
-func listenOverflows() float64 {
-	var names []string
-	for line := range strings.Lines(read("/proc/net/netstat")) {
-		f := strings.Fields(line)
-		for i, name := range names {
-			if name == "ListenOverflows" && i < len(f) {
-				return number(f[i])
-			}
-		}
-		names = f
-	}
-	return 0
-}
-
-// read returns a file of /proc, empty if the process is gone.
-func read(path string) string {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return string(bytes.TrimSpace(b))
-}
-
-func firstField(s string) string {
-	f, _, _ := strings.Cut(strings.TrimSpace(s), " ")
-	return f
-}
-
-func number(s string) float64 {
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+		return err
+	})
 }

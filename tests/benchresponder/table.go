@@ -1,46 +1,90 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"text/tabwriter"
 )
 
-// print writes a table for each load: medians over the rounds, and the CPU of
-// each variant against that of the floor in the same round.
-func (b *bench) print() error {
-	w := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, l := range loads {
-		results := b.results[l.name]
-		if _, err := fmt.Fprintf(w, "\n%s\tchecks/s\tCPU us\tx floor\tp50 us\tp99 us\tp99.9 us\tRSS MB\tanon MB\tTIME_WAIT\toverflows\terrors\t\n", l.name); err != nil {
-			return err
-		}
-		for _, v := range variants(b) {
-			samples := results[v.name]
-			if len(samples) == 0 {
-				continue
-			}
-			if err := row(w, v.name, samples, results[floorName]); err != nil {
-				return err
-			}
-		}
-	}
-	return w.Flush()
+// A figure is a column of the tables.
+type figure struct {
+	name  string
+	get   func(sample) float64
+	ratio bool // also printed against the floor
 }
 
-func row(w *tabwriter.Writer, name string, samples, floor []sample) error {
-	m := func(get func(sample) float64) float64 { return median(samples, get) }
-	var ratios []float64
-	for i, s := range samples {
-		ratios = append(ratios, s.CPU/floor[i].CPU)
+var figures = []figure{
+	{"checks/s", func(s sample) float64 { return s.Done / s.Seconds }, false},
+	{"CPU us", func(s sample) float64 { return s.CPU }, true},
+	{"p50 us", func(s sample) float64 { return s.P50 }, true},
+	{"p99 us", func(s sample) float64 { return s.P99 }, true},
+	{"p99.9 us", func(s sample) float64 { return s.P999 }, true},
+	{"RSS MB", func(s sample) float64 { return s.RSS }, true},
+	{"anon MB", func(s sample) float64 { return s.Anon }, true},
+	{"TIME_WAIT", func(s sample) float64 { return s.TimeWait }, false},
+	{"overflows", func(s sample) float64 { return s.Overflows }, false},
+	{"closed first", func(s sample) float64 { return s.PeerClosed }, false},
+	{"failed", sample.failed, false},
+}
+
+// table prints one table for each load: medians over the rounds, and in
+// brackets the median of the ratios to the floor of the same round.
+func (b *bench) table() error {
+	w := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	p := &printer{out: w}
+	for _, l := range loads {
+		p.printf("\n%s\t", l.name)
+		for _, f := range figures {
+			p.printf("%s\t", f.name)
+		}
+		p.printf("\n")
+		for _, name := range l.variants {
+			p.printf("%s\t", name)
+			for _, f := range figures {
+				p.printf("%s\t", b.cell(l.name, name, f))
+			}
+			p.printf("\n")
+		}
+		if b.rounds == 1 {
+			continue
+		}
+		low, high := b.spread(l.name)
+		p.printf("the floor's CPU a check was %.2f to %.2f of its median: that much is noise\n", low, high)
 	}
-	_, err := fmt.Fprintf(w, "%s\t%.0f\t%.1f\t%.2f\t%.0f\t%.0f\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t\n", name,
-		m(func(s sample) float64 { return s.Done / s.Seconds }), m(func(s sample) float64 { return s.CPU }), middle(ratios),
-		m(func(s sample) float64 { return s.P50 }), m(func(s sample) float64 { return s.P99 }), m(func(s sample) float64 { return s.P999 }),
-		m(func(s sample) float64 { return s.RSS / 1024 }), m(func(s sample) float64 { return s.Anon / 1024 }),
-		m(func(s sample) float64 { return s.TimeWait }), m(func(s sample) float64 { return s.Overflows }),
-		m(func(s sample) float64 { return s.Errors + s.Timeouts + s.Skipped }))
-	return err
+	return errors.Join(p.err, w.Flush())
+}
+
+func (b *bench) cell(load, name string, f figure) string {
+	value := median(b.results[load][name], f.get)
+	text := fmt.Sprintf("%.0f", value)
+	if value < 100 && f.ratio {
+		text = fmt.Sprintf("%.1f", value)
+	}
+	if f.ratio {
+		text += fmt.Sprintf(" (%.2f)", b.ratio(load, name, floor, f.get))
+	}
+	return text
+}
+
+// ratio returns the median over the rounds of that between two variants.
+func (b *bench) ratio(load, name, to string, get func(sample) float64) float64 {
+	var all []float64
+	for i, s := range b.results[load][name] {
+		all = append(all, get(s)/max(get(b.results[load][to][i]), 1e-9))
+	}
+	return middle(all)
+}
+
+// spread returns the least and the most that the floor cost, against its median.
+func (b *bench) spread(load string) (low, high float64) {
+	cpu := func(s sample) float64 { return s.CPU }
+	typical := median(b.results[load][floor], cpu)
+	low, high = 1, 1
+	for _, s := range b.results[load][floor] {
+		low, high = min(low, s.CPU/typical), max(high, s.CPU/typical)
+	}
+	return low, high
 }
 
 func median(samples []sample, get func(sample) float64) float64 {
@@ -51,7 +95,20 @@ func median(samples []sample, get func(sample) float64) float64 {
 	return middle(all)
 }
 
+// middle returns the median; of two, their mean.
 func middle(all []float64) float64 {
 	slices.Sort(all)
-	return all[len(all)/2]
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+}
+
+// A printer remembers the first error.
+type printer struct {
+	out interface{ Write(b []byte) (int, error) }
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(p.out, format, args...); p.err == nil {
+		p.err = err
+	}
 }

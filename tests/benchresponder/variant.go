@@ -5,7 +5,6 @@ import (
 	_ "embed" // the C programs
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -24,69 +23,87 @@ var floorC string
 //go:embed c/load.c
 var loadC string
 
-// floorName is the variant that the others are held against.
-const floorName = "C epoll, the floor"
+// The names of variants. Those that reload have their whole file replaced every
+// second, and their page and metrics read every second.
+const (
+	floor      = "C, the floor"
+	responder  = "hadrain-responder"
+	reload10k  = "  reloading 10,000 keys"
+	reload100k = "  reloading 100,000 keys"
+	goroutines = "Go, a goroutine each"
+	shells     = "a shell each"
+)
 
 // A variant is one way to answer.
 type variant struct {
 	name   string
-	argv   func(port int) []string
-	slow   bool   // hundreds of checks a second at most
-	reload string // this state file is replaced every second; empty: none is
+	argv   []string // "PORT" and "HTTP" stand for ports
+	reload string   // state file that is replaced every second, if any
 }
 
-func variants(b *bench) []variant {
-	responder := func(state string) func(int) []string {
-		return func(port int) []string {
-			return []string{b.path("responder"), "--state", b.path(state), "--listen", "127.0.0.1:" + strconv.Itoa(port), "--http.listen", "127.0.0.1:0"}
-		}
+func (b *bench) variant(name string) variant {
+	v := variant{name: name}
+	switch name {
+	case floor:
+		v.argv = []string{b.path("floor"), "PORT"}
+	case goroutines:
+		v.argv = []string{"/proc/self/exe", serveGoroutines, "PORT"}
+	case shells:
+		v.argv = b.shells()
+	case responder:
+		v.argv = b.responder(file10k)
+	case reload10k:
+		v.argv, v.reload = b.responder(file10k), file10k
+	case reload100k:
+		v.argv, v.reload = b.responder(file100k), file100k
 	}
-	all := []variant{
-		{name: floorName, argv: func(port int) []string { return []string{b.path("floor"), strconv.Itoa(port)} }},
-		{name: "hadrain-responder", argv: responder("state")},
-		{name: "reloading 10,000 keys", argv: responder("state"), reload: "state"},
-		{name: "reloading 100,000 keys", argv: responder("big"), reload: "big"},
-		{name: "Go, a goroutine each", argv: func(port int) []string {
-			return []string{os.Args[0], plainVerb, "127.0.0.1:" + strconv.Itoa(port)}
-		}},
-	}
-	if tool, err := exec.LookPath("systemd-socket-activate"); err == nil {
-		all = append(all, variant{name: "Accept=yes and grep", slow: true, argv: func(port int) []string {
-			return []string{tool, "--accept", "--inetd", "-l", "127.0.0.1:" + strconv.Itoa(port), "/bin/sh", b.path("answer.sh")}
-		}})
-	}
-	return all
+	return v
 }
 
-// answer is what people write in an afternoon: the first key of the question
-// that stands in the file answers.
-const answer = `read -r keys
-for key in $keys; do
-	state=$(grep -m 1 "^$key " %s | awk '{print $2}')
-	[ -n "$state" ] && break
-done
-echo "${state:-ready}"
-read -r closed
-`
+// shells starts a shell for each connection. That is the least of what a unit
+// with Accept=yes costs: systemd makes a unit and a control group of each.
+func (b *bench) shells() []string {
+	tool, err := exec.LookPath("systemd-socket-activate")
+	if err != nil {
+		return []string{"/proc/self/exe", serveShells, "PORT", b.path(file10k)}
+	}
+	return []string{tool, "--accept", "--inetd", "-l", "127.0.0.1:PORT", "/bin/sh", "-c", shell, b.path(file10k)}
+}
 
-// keysOf says how many keys each state file has.
-var keysOf = map[string]int{"state": 10_000, "big": 100_000}
+func (b *bench) responder(state string) []string {
+	return []string{b.path("responder"), "--state", b.path(state), "--listen", "127.0.0.1:PORT", "--http.listen", "127.0.0.1:HTTP"}
+}
+
+// State files, and how many keys are asked for: what one load balancer has of a
+// large fleet.
+const (
+	file10k  = "state-10k"
+	file100k = "state-100k"
+	asked    = 1000
+)
+
+var sizes = map[string]int{file10k: 10_000, file100k: 100_000}
 
 // build makes the programs and the files.
 func (b *bench) build(ctx context.Context) error {
-	if err := b.compile(ctx, "floor", floorC); err != nil {
+	err := errors.Join(
+		b.compile(ctx, "floor", floorC),
+		b.compile(ctx, "load", loadC),
+	)
+	if err != nil {
 		return err
 	}
-	if err := b.compile(ctx, "load", loadC); err != nil {
-		return err
-	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.path("responder"), "hadrain/cmd/responder").CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", b.path("responder"), "hadrain/cmd/responder")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the responder: %w\n%s", err, out)
 	}
-	if err := os.WriteFile(b.path("answer.sh"), fmt.Appendf(nil, answer, b.path("state")), 0o644); err != nil {
-		return err
+	for name, keys := range sizes {
+		if err := statefile.Write(b.path(name), stateOf(keys, 1)); err != nil {
+			return err
+		}
 	}
-	return errors.Join(b.writeState("state", 1), b.writeState("big", 1))
+	return nil
 }
 
 func (b *bench) compile(ctx context.Context, name, text string) error {
@@ -98,56 +115,21 @@ func (b *bench) compile(ctx context.Context, name, text string) error {
 	return nil
 }
 
-// writeState writes the state file of that name.
-func (b *bench) writeState(name string, index uint64) error {
+// key returns the row key of a server; load.c asks for the same.
+func key(server int) string { return fmt.Sprintf("web/server-%05d", server) }
+
+// stateOf makes a state file with so many keys in several states. With an even
+// index a tenth of them differ from those with an odd one.
+func stateOf(keys int, index uint64) []byte {
 	f := &statefile.File{Root: "hadrain", ID: "bench", Index: index, Rendered: time.Now().UTC(), Host: "bench"}
-	for i := range keysOf[name] {
-		f.Rows = append(f.Rows, desired.Row{Key: fmt.Sprintf("web/server-%05d", i), State: desired.State(i % 3)})
+	for i := range keys {
+		row := desired.Row{Key: key(i), State: desired.State(i % 3)}
+		if i%10 == 0 {
+			row.State = desired.State(index % 2)
+			row.Note = "by=bench at=2026-01-02T15:04:05Z reason=" + strconv.Quote("index "+strconv.FormatUint(index, 10))
+		}
+		f.Rows = append(f.Rows, row)
 	}
 	slices.SortFunc(f.Rows, func(a, b desired.Row) int { return strings.Compare(a.Key, b.Key) })
-	return statefile.Write(b.path(name), statefiletest.Format(f))
-}
-
-const plainVerb = "serve-plainly"
-
-// plain answers with a goroutine and a net.Conn for each check.
-func plain(addr string) error {
-	states := map[string]string{}
-	for i := range keysOf["state"] {
-		states[fmt.Sprintf("web/server-%05d", i)] = desired.Drain.Reply(0)
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return err
-		}
-		go answerPlainly(c, states)
-	}
-}
-
-func answerPlainly(c net.Conn, states map[string]string) {
-	defer func() { _ = c.Close() }()
-	var b [512]byte
-	if c.SetDeadline(time.Now().Add(time.Second)) != nil {
-		return
-	}
-	n, err := c.Read(b[:])
-	if err != nil {
-		return
-	}
-	reply := desired.Ready.Reply(0)
-	for key := range strings.FieldsSeq(string(b[:n])) {
-		if r, ok := states[key]; ok {
-			reply = r
-			break
-		}
-	}
-	if _, err := c.Write([]byte(reply)); err != nil {
-		return
-	}
-	_, _ = c.Read(b[:]) // until the peer closes
+	return statefiletest.Format(f)
 }
