@@ -62,6 +62,9 @@ func (a *applier) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-a.wake:
+			if ctx.Err() != nil {
+				return nil // both were ready: nothing is begun any more
+			}
 			a.report(ctx, a.apply(ctx, a.offered.Load()))
 		}
 	}

@@ -437,6 +437,12 @@ func TestHTTPAndNotify(t *testing.T) {
 	if !status.Synced || status.ID != idA || status.Keys != 1 || len(status.Rejected) != 1 || len(status.Skipped) != 1 || status.Refused != nil {
 		t.Errorf("status %+v", status)
 	}
+	_, body = fetch(t, base+"/")
+	for _, text := range []string{"host-1", idA, "&#34;dran&#34;", "white space in the key"} {
+		if !strings.Contains(body, text) {
+			t.Errorf("the page lacks %q:\n%s", text, body)
+		}
+	}
 	_, body = fetch(t, base+"/metrics")
 	for _, line := range []string{
 		`hadrain_render_keys 1`, `hadrain_render_rejected_keys 1`, `hadrain_render_skipped_keys 1`,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	ctemplate "github.com/hashicorp/consul-template/template"
 	"golang.org/x/sync/errgroup"
@@ -151,7 +152,8 @@ func (l *loop) serve(ctx context.Context) error {
 	handler := httpserve.Handler(httpserve.Config{
 		Metrics: l.metrics.registry,
 		Ready:   l.ready,
-		Status:  l.document,
+		Status:  func() any { return l.document() },
+		Page:    http.HandlerFunc(l.servePage),
 	})
 	if err := httpserve.Serve(ctx, l.cfg.Listener, handler, l.cfg.WebConfig, l.log); err != nil {
 		return fmt.Errorf("serving HTTP: %w", err)

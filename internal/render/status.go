@@ -101,7 +101,7 @@ func (l *loop) ready() error {
 }
 
 // document returns what /status.json shows now.
-func (l *loop) document() any {
+func (l *loop) document() statusjson.Render {
 	status := *l.status.Load()
 	status.Templates = make([]statusjson.Template, len(l.appliers))
 	for i, a := range l.appliers {
