@@ -6,17 +6,27 @@ VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X hadrain/internal/version.linked=$(VERSION)
 BUILD   := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
 BENCH   := .
+BIN     := bin
 
-.PHONY: help build demo run test check bench bench-responder fuzz peers clean
+.PHONY: help build man packages release demo run test check bench bench-responder fuzz peers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build static binaries into bin/
-	@mkdir -p bin
-	CGO_ENABLED=0 $(BUILD) -o bin/hadrain ./cmd/hadrain
-	CGO_ENABLED=0 $(BUILD) -o bin/hadrain-render ./cmd/render
-	CGO_ENABLED=0 $(BUILD) -o bin/hadrain-responder ./cmd/responder
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(BUILD) -o $(BIN)/hadrain ./cmd/hadrain
+	CGO_ENABLED=0 $(BUILD) -o $(BIN)/hadrain-render ./cmd/render
+	CGO_ENABLED=0 $(BUILD) -o $(BIN)/hadrain-responder ./cmd/responder
+
+man: ## write man pages and completions into dist/docs/
+	VERSION=$(VERSION) packaging/make man
+
+packages: ## make .deb and .rpm for amd64 and arm64 in dist/
+	VERSION=$(VERSION) packaging/make packages
+
+release: ## packages, archives, checksums, bills of materials in dist/
+	VERSION=$(VERSION) packaging/make release
 
 demo: build ## watch a real HAProxy drain servers: a story of a minute
 	.ci/peers haproxy
