@@ -131,17 +131,20 @@ func (m *Machine) symlink(t testing.TB, to, path string) {
 // each "FROM:TO", read only.
 func (m *Machine) Boot(t testing.TB, bind ...string) {
 	t.Helper()
-	args := []string{"-t", strconv.Itoa(m.holder.Pid()), "-m", "sh", "-ec", spawn, m.name,
+	args := []string{
+		"-t", strconv.Itoa(m.holder.Pid()), "-m", "sh", "-ec", spawn, m.name,
 		"-q", "-D", filepath.Join(m.dir, "root"), "-M", m.name,
 		"--register=no", "--keep-unit", "--private-network", "--link-journal=no",
 		"--resolv-conf=off", "--timezone=off", "--console=pipe",
 		// Without bpf systemd ignores IPAddressDeny= in silence.
-		"--system-call-filter=bpf", "--capability=all"}
+		"--system-call-filter=bpf", "--capability=all",
+	}
 	for _, b := range bind {
 		args = append(args, "--bind-ro="+b)
 	}
-	m.nspawn = Start(t, exec.Command("nsenter", append(args, "-b", "--", "--unit=multi-user.target")...))
-	t.Cleanup(func() { m.end(t) })
+	// It may outlive t, which may be a part of the test that made the machine.
+	m.nspawn = Start(m.t, exec.Command("nsenter", append(args, "-b", "--", "--unit=multi-user.target")...))
+	m.t.Cleanup(func() { m.end(m.t) })
 	WaitFor(t, "systemd to reach basic.target", func() (bool, string) {
 		if m.nspawn.exited() {
 			t.Fatalf("systemd-nspawn exited (%v):\n%s", m.nspawn.cmd.ProcessState, m.nspawn.Output())
