@@ -67,14 +67,9 @@ func fill(status *statusjson.Render, f *statefile.File) {
 
 // summary is the line that systemctl status shows.
 func summary(s *statusjson.Render) string {
-	text := fmt.Sprintf("%d keys, index %d, ", s.Keys, s.Index)
-	switch {
-	case s.LastAccepted.IsZero():
-		text = "no state yet"
-	case s.Refused == nil:
-		text += "current"
-	default:
-		text += fmt.Sprintf("last accepted read %s ago", time.Since(s.LastAccepted).Round(time.Second))
+	text := "no state yet"
+	if !s.LastAccepted.IsZero() {
+		text = fmt.Sprintf("%d keys, index %d, read from Consul %s ago", s.Keys, s.Index, time.Since(s.LastAccepted).Round(time.Second))
 	}
 	if s.Refused != nil {
 		text += "; " + s.Refused.Reason + ": " + s.Refused.Message

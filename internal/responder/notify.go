@@ -18,17 +18,18 @@ type notifier struct {
 	send     func(state string)
 	watchdog time.Duration
 	agent    *agentcheck.Server
+	summary  func() string // the line that systemctl status shows
 }
 
-func newNotifier(cfg Config, agent *agentcheck.Server) *notifier {
-	n := &notifier{send: cfg.Notify, watchdog: cfg.Watchdog, agent: agent}
+func newNotifier(cfg Config, agent *agentcheck.Server, summary func() string) *notifier {
+	n := &notifier{send: cfg.Notify, watchdog: cfg.Watchdog, agent: agent, summary: summary}
 	if n.send == nil {
 		n.send, n.watchdog = func(string) {}, 0
 	}
 	return n
 }
 
-func (n *notifier) ready() { n.send(daemon.SdNotifyReady) }
+func (n *notifier) ready() { n.send(daemon.SdNotifyReady + "\nSTATUS=" + n.summary()) }
 
 func (n *notifier) reloading() {
 	n.send(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
@@ -50,7 +51,7 @@ func (n *notifier) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if time.Since(n.agent.Beat()) < max(n.watchdog/2, staleBeat) {
-			n.send(daemon.SdNotifyWatchdog)
+			n.send(daemon.SdNotifyWatchdog + "\nSTATUS=" + n.summary())
 		}
 	}
 }

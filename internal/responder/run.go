@@ -35,7 +35,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	n := newNotifier(cfg, r.agent)
+	n := newNotifier(cfg, r.agent, func() string { return r.summary(time.Now()) })
 	r.store.look() // before the first answer
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.agent.Serve(ctx) })

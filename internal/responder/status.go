@@ -1,10 +1,12 @@
 package responder
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"hadrain/internal/desired"
 	"hadrain/internal/statusjson"
 	"hadrain/internal/version"
 )
@@ -51,6 +53,19 @@ func (r *responder) state(now time.Time) statusjson.State {
 	s.Age = now.Sub(from.read).Seconds()
 	s.Keys, s.Content = len(current.file.Rows), current.content()
 	return s
+}
+
+// summary is what a person wants to know first, in one line.
+func (r *responder) summary(now time.Time) string {
+	s := r.state(now)
+	text := "no state yet, answering unsynced"
+	if s.Loaded {
+		text = fmt.Sprintf("%d keys, index %d, read from Consul %s ago", s.Keys, s.Index, now.Sub(s.Read).Round(time.Second))
+	}
+	if s.Error != "" {
+		text += "; " + s.Error
+	}
+	return desired.Printable(text)
 }
 
 // describe adds what the state file says.
