@@ -24,6 +24,7 @@ type loop struct {
 	swept    time.Time  // when answered was looked through last
 	beat     atomic.Int64
 
+	stopping  atomic.Bool
 	left      int   // how many more to accept, once stopping; before that -1, no limit
 	exhausted error // no descriptor or no memory for another connection
 	paused    bool  // because of that
@@ -45,6 +46,8 @@ func (l *loop) take(listener uintptr) bool {
 			l.serve(int(fd))
 			if l.left > 0 {
 				l.left--
+			} else if l.stopping.Load() {
+				l.left = maxBacklog // more may come faster than they are answered
 			}
 		case syscall.EAGAIN:
 			return l.left >= 0

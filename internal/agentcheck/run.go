@@ -34,6 +34,7 @@ func (l *loop) run(ctx context.Context) error {
 		return l.failed(err)
 	}
 	stop := context.AfterFunc(ctx, func() {
+		l.stopping.Store(true)
 		// It fails only once the file is closed: the loop has stopped then.
 		_ = l.file.SetReadDeadline(time.Unix(1, 0))
 	})
