@@ -105,7 +105,12 @@ func (a *applier) beside(suffix string) string {
 // apply makes the destination say what the template makes of s, and runs the
 // command if that is new, or if no command has yet judged what is there.
 func (a *applier) apply(ctx context.Context, s *snapshot) error {
-	output, err := a.program.execute(s)
+	current, err := os.ReadFile(a.Destination)
+	there := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the file to replace: %w", err)
+	}
+	output, err := a.program.execute(s, string(current))
 	if err != nil {
 		return a.program.located(err)
 	}
@@ -113,18 +118,14 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	if err != nil {
 		return err
 	}
-	current, err := os.ReadFile(a.Destination)
-	if err == nil && !undecided && bytes.Equal(current, output) {
+	if there && !undecided && bytes.Equal(current, output) {
 		return nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the file to replace: %w", err)
 	}
 	if a.Command == "" {
 		return statefile.Write(a.Destination, output)
 	}
 	if !undecided {
-		if err := a.keep(current, err == nil); err != nil {
+		if err := a.keep(current, there); err != nil {
 			return err
 		}
 	}

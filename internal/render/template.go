@@ -66,21 +66,23 @@ func readProgram(path, root string) (*program, error) {
 	p := &program{source: path, text: string(text), root: root}
 	// The library parses only when it executes. What fails because there are no
 	// keys yet is no mistake of the template.
-	_, err = p.execute(&snapshot{file: &statefile.File{Root: root}})
+	_, err = p.execute(&snapshot{file: &statefile.File{Root: root}}, "")
 	if err != nil && (strings.HasPrefix(err.Error(), "parse: ") || strings.Contains(err.Error(), "function is disabled")) {
 		return nil, p.located(err)
 	}
 	return p, nil
 }
 
-// execute returns the output for the state of s.
-func (p *program) execute(s *snapshot) ([]byte, error) {
+// execute returns the output for the state of s. current is what the file says
+// so far.
+func (p *program) execute(s *snapshot, current string) ([]byte, error) {
 	t, err := ctemplate.NewTemplate(&ctemplate.NewTemplateInput{
 		Contents:         p.text,
 		FunctionDenylist: denied,
 		ExtFuncMap: gotemplate.FuncMap{
 			"prefix":  func() string { return kv.StatePrefix(p.root) },
 			"desired": func(keys ...string) (string, error) { return resolve(s.file, keys) },
+			"current": func(start string) string { return lineStarting(current, start) },
 		},
 	})
 	if err != nil {
@@ -103,8 +105,10 @@ func (p *program) execute(s *snapshot) ([]byte, error) {
 }
 
 // resolve returns the word for the state of the first of keys that has one, as
-// the responder answers.
-func resolve(f *statefile.File, keys []string) (string, error) {
+// the responder answers. Each argument holds any number of keys, as agent-send
+// does.
+func resolve(f *statefile.File, args []string) (string, error) {
+	keys := strings.Fields(strings.Join(args, " "))
 	if len(keys) == 0 {
 		return "", errors.New("desired: want at least one key")
 	}
@@ -113,6 +117,18 @@ func resolve(f *statefile.File, keys []string) (string, error) {
 		return row.State, ok
 	})
 	return state.String(), nil
+}
+
+// lineStarting returns the first line of text that starts with start, without
+// white space around it; "" if there is none. It is how a template leaves a line
+// as it is, which is what hold means.
+func lineStarting(text, start string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, start) {
+			return line
+		}
+	}
+	return ""
 }
 
 // position is how the library names a place in a template without a name.

@@ -39,14 +39,14 @@ func wantFile(t *testing.T, path, want string) {
 
 func TestFurtherTemplate(t *testing.T) {
 	r := newRig(t)
-	out := r.template(`{{ desired "web/a" "canary" }} {{ range tree prefix }}{{ .Key }}={{ .Value }};{{ end }}`, "")
+	out := r.template(`{{ desired "web/a" "canary" }} {{ desired "web/a canary" }} {{ range tree prefix }}{{ .Key }}={{ .Value }};{{ end }}`, "")
 	r.cfg.State = ""
 	r.start()
-	wantFile(t, out, "ready .hadrain=v1 id="+idA+";")
+	wantFile(t, out, "ready ready .hadrain=v1 id="+idA+";")
 	r.put("canary", "drain # x")
-	wantFile(t, out, "drain .hadrain=v1 id="+idA+";canary=drain # x;")
+	wantFile(t, out, "drain drain .hadrain=v1 id="+idA+";canary=drain # x;")
 	r.put("web/a", "50%")
-	wantFile(t, out, "50% .hadrain=v1 id="+idA+";canary=drain # x;web/a=50%;")
+	wantFile(t, out, "50% 50% .hadrain=v1 id="+idA+";canary=drain # x;web/a=50%;")
 }
 
 func TestCommandDecides(t *testing.T) {
@@ -160,4 +160,23 @@ func TestParseTemplate(t *testing.T) {
 			t.Errorf("ParseTemplate(%q) = %+v, want an error", text, got)
 		}
 	}
+}
+
+// A line can be left as it is, also after a restart and when somebody edited it.
+func TestCurrentLine(t *testing.T) {
+	r := newRig(t)
+	out := r.template(`{{ range $k := split " " "ab a" }}{{ $s := desired $k }}`+
+		`{{ if eq $s "hold" }}{{ or (current (print $k " ")) "none" }}{{ else }}{{ $k }} is {{ $s }}{{ end }}{{ "\n" }}{{ end }}`, "")
+	r.put("ab", "drain")
+	r.put("a", "hold")
+	r.start()
+	wantFile(t, out, "ab is drain\nnone\n")
+	r.put("a", "50%")
+	wantFile(t, out, "ab is drain\na is 50%\n")
+	if err := os.WriteFile(out, []byte("ab is drain\n  a by hand\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.put("a", "hold")
+	r.put("ab", "maint")
+	wantFile(t, out, "ab is maint\na by hand\n")
 }

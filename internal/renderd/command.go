@@ -40,6 +40,7 @@ func Command() *cobra.Command {
 	flags.DurationVar(&o.Quiet, "quiet", render.DefaultQuiet, "least time between an answer of Consul and the next read")
 	flags.IntVar(&o.MaxKeys, "max-keys", render.DefaultMaxKeys, "refuse a state of more keys; 0: any number")
 	flags.Int64Var(&o.Consul.MaxBytes, "max-bytes", render.DefaultMaxBytes, "refuse an answer of Consul of more bytes; 0: any number")
+	flags.Var((*templates)(&o.Templates), "template", "also make DEST of the template SRC, then run COMMAND by sh; if that fails, DEST is put back; repeatable (in the variable: one a line)")
 	flags.StringVar(&o.listen, "http.listen", "127.0.0.1:9778", "address for metrics and status; empty: none")
 	flags.StringVar(&o.WebConfig, "web.config.file", "", "Prometheus web configuration file, for TLS and authentication")
 	o.Consul.AddFlags(flags)

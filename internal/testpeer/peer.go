@@ -38,6 +38,8 @@ var peers = map[string]struct {
 	},
 	"systemd-socket-activate": {hint: "apt-get install systemd"},
 	"systemd-nspawn":          {hint: "apt-get install systemd-container"},
+	"nginx":                   {fallback: []string{"/usr/sbin/nginx"}, hint: "apt-get install nginx-light"},
+	"promtool":                {hint: "apt-get install prometheus"},
 	"chromium":                {hint: "apt-get install chromium"},
 }
 
