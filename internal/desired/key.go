@@ -26,21 +26,19 @@ func CheckKey(key string) error {
 		return errors.New("ends in '/', which is a folder")
 	}
 	for i := range len(key) {
-		if err := checkKeyByte(key[i]); err != nil {
-			return err
+		if c := key[i]; c <= ' ' || c >= 0x7f {
+			return badByte(c)
 		}
 	}
 	return nil
 }
 
-func checkKeyByte(c byte) error {
+func badByte(c byte) error {
 	switch {
 	case c == ' ' || '\t' <= c && c <= '\r':
 		return errors.New("white space in the key")
-	case c < ' ' || c == 0x7f:
-		return errors.New("control character in the key")
 	case c > 0x7f:
 		return errors.New("not ASCII")
 	}
-	return nil
+	return errors.New("control character in the key")
 }

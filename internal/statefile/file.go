@@ -1,8 +1,10 @@
 package statefile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -117,36 +119,17 @@ func SkippedLine(s Skipped) string {
 }
 
 // Seal appends the last line to the other lines of a file, each of which ends
-// in a newline.
+// in a newline: the header, the rows, then what was skipped.
 func Seal(body []byte) []byte {
-	keys, content := sum(body)
-	whole := sha256.Sum256(body)
-	body = append(body, endTag+"keys="+strconv.Itoa(keys)+" content="+hex.EncodeToString(content)+" sha256="...)
-	body = hex.AppendEncode(body, whole[:])
-	return append(body, '\n')
+	rows := body[min(len(body), bytes.IndexByte(body, '\n')+1):]
+	if at := bytes.Index(rows, []byte("\n#")); at >= 0 {
+		rows = rows[:at+1]
+	} else if bytes.HasPrefix(rows, []byte("#")) {
+		rows = nil
+	}
+	return append(body, endLine(bytes.Count(rows, []byte("\n")), sha256.Sum256(rows), sha256.Sum256(body))...)
 }
 
-// sum counts the key lines of body and hashes them.
-func sum(body []byte) (keys int, content []byte) {
-	h := sha256.New()
-	start := -1 // of the run of key lines not yet hashed
-	for at := 0; at < len(body); {
-		end := lineEnd(body, at)
-		if body[at] == '#' {
-			if start >= 0 {
-				h.Write(body[start:at])
-				start = -1
-			}
-		} else {
-			keys++
-			if start < 0 {
-				start = at
-			}
-		}
-		at = end
-	}
-	if start >= 0 {
-		h.Write(body[start:])
-	}
-	return keys, h.Sum(nil)
+func endLine(keys int, content, whole [sha256.Size]byte) string {
+	return fmt.Sprintf("%skeys=%d content=%x sha256=%x\n", endTag, keys, content, whole)
 }

@@ -18,7 +18,7 @@ import (
 // written by something else; the error says what is wrong and on which line.
 // The File shares memory with data, which must not change afterwards.
 func Parse(data []byte) (*File, error) {
-	body, err := checkSeal(data)
+	body, seal, err := checkSeal(data)
 	if err != nil {
 		return nil, err
 	}
@@ -30,48 +30,83 @@ func Parse(data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	text, err = f.parseRows(text)
+	if err != nil {
+		return nil, err
+	}
+	rows := body[len(first)+1 : len(body)-len(text)]
+	if err := seal.check(len(f.Rows), rows); err != nil {
+		return nil, err
+	}
+	return f, f.parseSkips(text)
+}
+
+// parseRows reads key lines until the first comment, and returns the rest.
+func (f *File) parseRows(text string) (rest string, err error) {
 	f.Rows = make([]desired.Row, 0, strings.Count(text, "\n"))
-	for n := 2; text != ""; n++ {
+	last := ""
+	for text != "" && text[0] != '#' {
+		end := strings.IndexByte(text, '\n')
+		row, err := parseRow(text[:end])
+		if err == nil && last >= row.Key {
+			err = fmt.Errorf("key %q is not in order", row.Key)
+		}
+		if err != nil {
+			return "", fmt.Errorf("line %d: %w", 2+len(f.Rows), err)
+		}
+		last = row.Key
+		f.Rows = append(f.Rows, row)
+		text = text[end+1:]
+	}
+	return text, nil
+}
+
+// parseSkips reads the lines behind the rows.
+func (f *File) parseSkips(text string) error {
+	for text != "" {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
-		if err := f.parseLine(line); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+		if err := f.parseSkipped(line); err != nil {
+			return fmt.Errorf("line %d: %w", 2+len(f.Rows)+len(f.Skipped), err)
 		}
 	}
-	return f, nil
+	return nil
 }
 
-func lineEnd(b []byte, at int) int {
-	if i := bytes.IndexByte(b[at:], '\n'); i >= 0 {
-		return at + i + 1
-	}
-	return len(b)
+// seal is the last line of a file, and the checksum that it must have.
+type seal struct {
+	line  []byte
+	whole [sha256.Size]byte
 }
 
-// checkSeal verifies the last line of data and returns the lines before it.
-func checkSeal(data []byte) ([]byte, error) {
+// checkSeal verifies the last line of data, as far as it is about all lines
+// before it, and returns these: each ends in a newline.
+func checkSeal(data []byte) ([]byte, seal, error) {
 	if len(data) == 0 {
-		return nil, errors.New("empty file")
+		return nil, seal{}, errors.New("empty file")
 	}
 	if data[len(data)-1] != '\n' {
-		return nil, errors.New("cut short: no newline at the end")
+		return nil, seal{}, errors.New("cut short: no newline at the end")
 	}
 	start := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
 	body, last := data[:start], data[start:]
 	if !bytes.HasPrefix(last, []byte(endTag)) {
-		return nil, errors.New("cut short: the last line is not the end line")
+		return nil, seal{}, errors.New("cut short: the last line is not the end line")
 	}
 	_, claimed, _ := bytes.Cut(last, []byte(" sha256="))
 	whole := sha256.Sum256(body)
 	if hex.EncodeToString(whole[:]) != strings.TrimSuffix(string(claimed), "\n") {
-		return nil, errors.New("changed since it was written: sha256 does not match")
+		return nil, seal{}, errors.New("changed since it was written: sha256 does not match")
 	}
-	keys, content := sum(body)
-	want := fmt.Sprintf("%skeys=%d content=%x sha256=%x\n", endTag, keys, content, whole)
-	if string(last) != want {
-		return nil, errors.New("changed since it was written: the end line does not match")
+	return body, seal{last, whole}, nil
+}
+
+// check verifies the rest of the last line: it speaks of the given key lines.
+func (s seal) check(keys int, rows []byte) error {
+	if string(s.line) != endLine(keys, sha256.Sum256(rows), s.whole) {
+		return errors.New("changed since it was written: the end line does not match")
 	}
-	return body, nil
+	return nil
 }
 
 func parseHeader(line string) (*File, error) {
@@ -111,39 +146,21 @@ func (f *File) setHeader(name, value string) (err error) {
 	return err
 }
 
-func (f *File) parseLine(line string) error {
-	if rest, ok := strings.CutPrefix(line, skippedTag); ok {
-		return f.parseSkipped(rest)
-	}
-	row, err := parseRow(line)
-	if err != nil {
-		return err
-	}
-	if n := len(f.Rows); n > 0 && f.Rows[n-1].Key >= row.Key {
-		return fmt.Errorf("key %q is not in order", row.Key)
-	}
-	if len(f.Skipped) > 0 {
-		return fmt.Errorf("key %q after the skipped keys", row.Key)
-	}
-	f.Rows = append(f.Rows, row)
-	return nil
-}
-
 func parseRow(line string) (desired.Row, error) {
-	key, rest, _ := strings.Cut(line, " ")
+	key, rest := cutWord(line)
 	if err := desired.CheckKey(key); err != nil {
 		return desired.Row{}, fmt.Errorf("key %q: %w", key, err)
 	}
-	word, rest, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+	word, comment := cutWord(rest)
 	state, err := desired.ParseState(word)
 	if err != nil {
 		return desired.Row{}, fmt.Errorf("key %q: %w", key, err)
 	}
 	row := desired.Row{Key: key, State: state}
-	if rest = strings.TrimLeft(rest, " "); rest == "" {
+	if comment == "" {
 		return row, nil
 	}
-	comment, ok := strings.CutPrefix(rest, "# ")
+	comment, ok := strings.CutPrefix(comment, "# ")
 	if !ok {
 		return desired.Row{}, fmt.Errorf("key %q: text after the state", key)
 	}
@@ -155,7 +172,24 @@ func parseRow(line string) (desired.Row, error) {
 	return row, nil
 }
 
-func (f *File) parseSkipped(rest string) error {
+// cutWord returns what stands before the first run of spaces, and behind it.
+func cutWord(text string) (word, rest string) {
+	end := strings.IndexByte(text, ' ')
+	if end < 0 {
+		return text, ""
+	}
+	start := end + 1
+	for start < len(text) && text[start] == ' ' {
+		start++
+	}
+	return text[:end], text[start:]
+}
+
+func (f *File) parseSkipped(line string) error {
+	rest, ok := strings.CutPrefix(line, skippedTag)
+	if !ok {
+		return fmt.Errorf("%.40q: want only skipped keys behind the rows", line)
+	}
 	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
 		return fmt.Errorf("skipped key: %w", err)

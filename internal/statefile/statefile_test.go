@@ -117,10 +117,10 @@ func TestParseRefusesSealedNonsense(t *testing.T) {
 		head + "web/b  ready\nweb/a  ready\n":                 `line 3: key "web/a" is not in order`,
 		head + "web/a  ready\nweb/a  drain\n":                 `line 3: key "web/a" is not in order`,
 		head + " web/a  ready\n":                              "empty key",
-		head + "# remark\n":                                   "starts with '#'",
+		head + "# remark\n":                                   "line 2: \"# remark\": want only skipped keys",
 		head + "\n":                                           "empty key",
 		head + "# skipped web/a\n":                            "skipped key",
-		head + "# skipped \"a\": x\nweb/a  ready\n":           "after the skipped keys",
+		head + "# skipped \"a\": x\nweb/a  ready\n":           `line 3: "web/a  ready": want only skipped keys`,
 	} {
 		_, err := statefile.Parse(statefile.Seal([]byte(body)))
 		if err == nil || !strings.Contains(err.Error(), reason) {
