@@ -122,10 +122,10 @@ func SkippedLine(s Skipped) string {
 // in a newline: the header, the rows, then what was skipped.
 func Seal(body []byte) []byte {
 	rows := body[min(len(body), bytes.IndexByte(body, '\n')+1):]
-	if at := bytes.Index(rows, []byte("\n#")); at >= 0 {
-		rows = rows[:at+1]
-	} else if bytes.HasPrefix(rows, []byte("#")) {
+	if bytes.HasPrefix(rows, []byte("#")) {
 		rows = nil
+	} else if at := bytes.Index(rows, []byte("\n#")); at >= 0 {
+		rows = rows[:at+1]
 	}
 	return append(body, endLine(bytes.Count(rows, []byte("\n")), sha256.Sum256(rows), sha256.Sum256(body))...)
 }

@@ -53,6 +53,10 @@ func TestParseIsTheInverseOfFormat(t *testing.T) {
 	for name, f := range map[string]*statefile.File{
 		"sample": sample(),
 		"empty":  {Root: "a/b", ID: "x", Host: "h", Rendered: time.Unix(0, 0).UTC(), Rows: []desired.Row{}},
+		"nothing but skipped keys": {
+			Root: "r", ID: "i", Host: "h", Rendered: time.Unix(0, 0).UTC(), Rows: []desired.Row{},
+			Skipped: []statefile.Skipped{{Key: "a b", Reason: "x"}, {Key: "c\nd", Reason: "y"}},
+		},
 		"notes that look like marks": {Root: "r", ID: "i", Host: "h", Rendered: time.Unix(1, 0).UTC(), Rows: []desired.Row{
 			{Key: "a", State: desired.Drain, Note: "rejected by QA"},
 			{Key: "b", State: desired.Drain, Note: "note: rejected by QA"},
