@@ -20,6 +20,7 @@ import (
 	"hadrain/internal/desired"
 	"hadrain/internal/responder"
 	"hadrain/internal/statefile"
+	"hadrain/internal/statefile/statefiletest"
 	"hadrain/internal/statusjson"
 )
 
@@ -95,11 +96,7 @@ func renderOnce(ts *testscript.TestScript, neg bool, args []string) {
 			f.Rows = append(f.Rows, desired.Accept(name, string(p.Value), desired.Row{}, false))
 		}
 	}
-	body := f.Header() + "\n"
-	for _, row := range f.Rows {
-		body += statefile.Line(row, f.Width()) + "\n"
-	}
-	ts.Check(statefile.Write(lb.state, statefile.Seal([]byte(body))))
+	ts.Check(statefile.Write(lb.state, statefiletest.Format(&f)))
 	lb.await(ts, "the new state", func(doc statusjson.Responder) bool { return doc.State.Index == f.Index })
 }
 

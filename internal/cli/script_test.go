@@ -76,6 +76,7 @@ func params(t *testing.T, start func(*testscript.Env) string) testscript.Params 
 			}
 			env.Values[key("kv")], env.Values[key("lb")] = client.KV(), lb
 			env.Setenv("CONSUL_HTTP_ADDR", addr)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each command, otherwise
 			env.Setenv("HADRAIN_AS", "alice@bastion")
 			env.Setenv("HADRAIN_RESPONDER", lb.http)
 			env.Setenv("HADRAIN_ADDR", lb.agent)
