@@ -3,7 +3,6 @@ package tests_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,9 @@ import (
 	"hadrain/internal/haproxy"
 	"hadrain/internal/testpeer"
 )
+
+// managementToken may do anything in the Consul of a balancer.
+const managementToken = "3a3bfa2b-4f3b-4d38-9a17-3c8f0f0c7a11"
 
 // A balancer is a load balancer as operators have it: a machine that booted
 // systemd, with Debian's HAProxy, Hadrain's units and a Consul.
@@ -32,6 +34,11 @@ bind_addr = "127.0.0.1"
 disable_update_check = true
 connect { enabled = false }
 performance { raft_multiplier = 1 }
+acl {
+  enabled = true
+  default_policy = "deny"
+  tokens { initial_management = "`+managementToken+`" }
+}
 `)
 	b.WriteFile(t, "/etc/systemd/system/consul.service", "[Service]\nExecStart=/usr/local/bin/consul agent -config-dir=/etc/consul.d\n")
 	b.WriteFile(t, "/etc/haproxy/haproxy.cfg", haproxyConfig(t))
@@ -67,43 +74,11 @@ func (b *balancer) reboot(change func()) {
 	b.boot()
 }
 
-// copies are the files of an installation by where they come from.
-var copies = map[string]string{
-	"hadrain-responder.socket":      "/usr/lib/systemd/system/",
-	"hadrain-responder-http.socket": "/usr/lib/systemd/system/",
-	"hadrain-responder.service":     "/usr/lib/systemd/system/",
-	"hadrain-render.service":        "/usr/lib/systemd/system/",
-	"hadrain-render@.service":       "/usr/lib/systemd/system/",
-	"hadrain-gate.service":          "/usr/lib/systemd/system/",
-	"hadrain.sysusers":              "/usr/lib/sysusers.d/hadrain.conf",
-	"hadrain.tmpfiles":              "/usr/lib/tmpfiles.d/hadrain.conf",
-	"hadrain.default":               "/etc/default/hadrain",
-}
-
-// install does what installing the package does.
-func (b *balancer) install() {
-	b.t.Helper()
-	for from, to := range copies {
-		if strings.HasSuffix(to, "/") {
-			to += from
-		}
-		b.Install(b.t, filepath.Join("../units", from), to, 0o644)
-	}
-	for _, name := range []string{"hadrain", "hadrain-render", "hadrain-responder"} {
-		b.Install(b.t, testpeer.BuildPlain(b.t, name), "/usr/bin/"+name, 0o755)
-	}
-	b.Exec(b.t, "systemd-sysusers", "hadrain.conf")
-	b.Exec(b.t, "systemd-tmpfiles", "--create", "hadrain.conf")
-	b.Exec(b.t, "systemctl", "daemon-reload")
-	b.Exec(b.t, "systemctl", "enable", "--no-block", "--now", "hadrain-responder.socket", "hadrain-responder-http.socket",
-		"hadrain-responder.service", "hadrain-render.service", "hadrain-gate.service")
-}
-
 // startConsul starts it and waits until it can be written to.
 func (b *balancer) startConsul() {
 	b.t.Helper()
 	b.Exec(b.t, "systemctl", "start", "consul")
-	b.eventually("consul", "kv", "put", "test/ready", "yes")
+	b.eventually("consul", "kv", "put", "-token="+managementToken, "test/ready", "yes")
 }
 
 // eventually runs a program until it succeeds.
@@ -137,19 +112,17 @@ func (b *balancer) expectCanary(admin haproxy.Admin) {
 func TestSystemd(t *testing.T) {
 	t.Parallel()
 	b := newBalancer(t)
-	t.Run("first drain", func(t *testing.T) {
-		b.t = t
-		b.install()
-		b.startConsul()
-		b.Exec(t, "hadrain", "init")
-		b.Exec(t, "systemctl", "enable", "--now", "haproxy")
-		b.expectCanary(0)
-		b.Exec(t, "hadrain", "drain", "canary", "--reason", "first try", "--yes")
-		b.expectCanary(haproxy.FDRAIN)
-	})
+	t.Run("install", func(t *testing.T) { b.t = t; b.testInstall() })
 	if t.Failed() {
 		t.FailNow()
 	}
+	t.Run("drain", func(t *testing.T) {
+		b.t = t
+		b.Exec(t, "systemctl", "enable", "haproxy")
+		b.expectCanary(0)
+		b.Exec(t, "env", "CONSUL_HTTP_TOKEN="+managementToken, "hadrain", "drain", "canary", "--reason", "the next try", "--yes")
+		b.expectCanary(haproxy.FDRAIN)
+	})
 	t.Run("status", func(t *testing.T) { b.t = t; b.testStatus() })
 	t.Run("under load", func(t *testing.T) { b.t = t; b.testUnderLoad() })
 	t.Run("reboot without Consul", func(t *testing.T) { b.t = t; b.testRebootWithoutConsul() })

@@ -14,7 +14,7 @@ import (
 // wait makes the gate wait as long as the test wants to see.
 func (b *balancer) wait(limit string) {
 	b.t.Helper()
-	b.WriteFile(b.t, "/etc/default/hadrain", "HADRAIN_BOOT_WAIT="+limit+"\n")
+	b.WriteFile(b.t, "/etc/default/hadrain", "CONSUL_HTTP_TOKEN_FILE=/etc/hadrain/consul.token\nHADRAIN_BOOT_WAIT="+limit+"\n")
 }
 
 // gateSays waits until HAProxy is up and returns what the gate has logged in
