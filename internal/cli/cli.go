@@ -46,7 +46,7 @@ func Command() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"table", "wide", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(
 		initCommand(a), drainCommand(a), undrainCommand(a), maintCommand(a), readyCommand(a), weightCommand(a),
-		holdCommand(a), clearCommand(a), statusCommand(a), queryCommand(a), gateCommand(), devCommand(), versionCommand(a),
+		holdCommand(a), clearCommand(a), statusCommand(a), queryCommand(a), gateCommand(), probeCommand(), devCommand(), versionCommand(a),
 	)
 	return cmd
 }
@@ -112,6 +112,9 @@ func (a *app) explain(err error) error {
 		return refusal(err)
 	}
 	if _, ok := errors.AsType[*kv.OtherIDError](err); ok {
+		return refusal(err)
+	}
+	if _, ok := errors.AsType[*kv.LimitError](err); ok {
 		return refusal(err)
 	}
 	read, ok := errors.AsType[*kv.ReadError](err)
