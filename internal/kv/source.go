@@ -123,9 +123,9 @@ func (s *source) Fetch(*dep.ClientSet, *dep.QueryOptions) (any, *dep.ResponseMet
 		if s.ctx.Err() != nil {
 			break
 		}
-		changed := err == nil && s.differs(read)
-		s.settle(read, err, changed)
-		s.cfg.Observe(err, changed, time.Since(start))
+		took, changed := time.Since(start), err == nil && s.differs(read)
+		s.settle(read, err, changed, took)
+		s.cfg.Observe(err, changed, took)
 		s.notify()
 		if changed {
 			return s.read, &dep.ResponseMetadata{LastIndex: s.read.Generation}, nil
@@ -180,7 +180,7 @@ func (s *source) differs(read *Read) bool {
 }
 
 // settle records how a read ended and when the next one is due.
-func (s *source) settle(read *Read, err *ReadError, changed bool) {
+func (s *source) settle(read *Read, err *ReadError, changed bool, took time.Duration) {
 	health, now := *s.health.Load(), time.Now()
 	if err == nil || err.answered() {
 		health.Contact = now
@@ -207,6 +207,11 @@ func (s *source) settle(read *Read, err *ReadError, changed bool) {
 	}
 	s.index, s.tries = read.Index, 0
 	s.next = now.Add(s.cfg.Quiet)
+	if !changed && took >= s.cfg.Quiet {
+		// Consul held it, so it paces the reads: to wait as well would delay a
+		// change that comes now, and nothing was rendered to make it wait for.
+		s.next = now
+	}
 	health.Failure, health.Since = nil, time.Time{}
 	health.Accepted, health.Generation = read.At, s.read.Generation
 	s.health.Store(&health)

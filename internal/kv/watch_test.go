@@ -117,11 +117,35 @@ func TestUnchangedReadCounts(t *testing.T) {
 	steps := []step{{0, answer(10, idA), nil}, {10 * time.Second, answer(10, idA), nil}}
 	play(t, kv.WatchConfig{}, steps, func(w *kv.Watch, _ *script) {
 		after(11 * time.Second)
-		if got := time.Since(w.Health().Accepted); got != 800*time.Millisecond {
+		if got := time.Since(w.Health().Accepted); got != 800*time.Millisecond { // 0.2 s of quiet, then 10 s
 			t.Errorf("last accepted read %v ago, want 0.8s", got)
 		}
 		if got := w.Latest().Generation; got != 1 {
 			t.Errorf("generation %d after an unchanged read, want 1", got)
+		}
+	})
+}
+
+// A change behind an unchanged read is as quick as any other: only changes are
+// followed by the quiet time, and answers that were not held.
+func TestPace(t *testing.T) {
+	unchanged := step{10 * time.Second, answer(10, idA), nil}
+	steps := []step{{0, answer(10, idA), nil}, unchanged, {0, answer(11, idA, "a", "drain"), nil}}
+	play(t, kv.WatchConfig{}, steps, func(w *kv.Watch, s *script) {
+		after(10*time.Second + 201*time.Millisecond)
+		if got := w.Latest(); got.Index != 11 {
+			t.Errorf("index %d right behind an unchanged read, want 11 at once", got.Index)
+		}
+		after(time.Second)
+		if got, want := fmt.Sprint(s.calls), "[0.00 0 0.20 10 10.20 10 10.40 11]"; got != want {
+			t.Errorf("reads at %s, want %s", got, want)
+		}
+	})
+	unheld := step{199 * time.Millisecond, answer(10, idA), nil}
+	play(t, kv.WatchConfig{}, []step{unheld, unheld, unheld, unheld}, func(_ *kv.Watch, s *script) {
+		after(1300 * time.Millisecond)
+		if got, want := fmt.Sprint(s.calls), "[0.00 0 0.40 10 0.80 10 1.20 10]"; got != want {
+			t.Errorf("reads of a server that holds none at %s, want %s", got, want)
 		}
 	})
 }

@@ -35,7 +35,7 @@ type Config struct {
 	Templates []Template // further files
 
 	StartTimeout time.Duration // how long the first accepted read may take
-	Quiet        time.Duration // least time between an answer and the next read
+	Quiet        time.Duration // least time between a change and the next read; see [kv.WatchConfig]
 	MaxKeys      int           // most keys that are accepted; 0: any number
 
 	Listener  net.Listener // for HTTP; nil: none
