@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
@@ -66,6 +67,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
+// priority is what everything measured gets, before whatever else runs.
+const priority = -15
+
 // buildAndReenter builds everything, and runs this program again in a network
 // namespace of its own.
 func (b *bench) buildAndReenter(ctx context.Context, args []string) (err error) {
@@ -83,6 +87,12 @@ func (b *bench) buildAndReenter(ctx context.Context, args []string) (err error) 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET
+		// Priority belongs to a thread, and what it starts inherits it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, priority); err != nil {
+			fmt.Fprintln(os.Stderr, "without priority over other programs, which makes more noise:", err)
+		}
 	}
 	return cmd.Run()
 }

@@ -24,7 +24,7 @@ var floorC string
 var loadC string
 
 // The names of variants. Those that reload have their whole file replaced every
-// second, and their page and metrics read every second.
+// second, and their metrics read now and then.
 const (
 	floor      = "C, the floor"
 	responder  = "hadrain-responder"

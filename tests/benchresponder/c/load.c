@@ -188,9 +188,9 @@ int main(int argc, char **argv) {
 			while (nfree)
 				start(now());
 		else
-			for (; n < (t - begin) / 1000000 * rate / 1000; n++) {
+			for (uint64_t at; (at = begin + (uint64_t)(n * 1000 / rate) * 1000000) <= t; n++) {
 				if (nfree)
-					start(begin + (uint64_t)(n * 1000 / rate) * 1000000);
+					start(at);
 				else
 					skipped++;
 			}
