@@ -53,21 +53,24 @@ func painter(w io.Writer) func(string) string {
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return plain
 	}
-	return func(cell string) string {
-		code := ""
-		switch word, _, _ := strings.Cut(cell, " "); {
-		case word == "ready":
-			code = "32"
-		case word == "drain", word == "hold", strings.HasSuffix(word, "%"):
-			code = "33"
-		case word == "maint", word == "rejected", word == "unsynced":
-			code = "31"
-		}
-		if code == "" {
-			return cell
-		}
-		return "\x1b[" + code + "m" + cell + "\x1b[0m"
+	return paint
+}
+
+// paint colours a cell that begins with a state.
+func paint(cell string) string {
+	code := ""
+	switch word, _, _ := strings.Cut(cell, " "); {
+	case word == "ready":
+		code = "32"
+	case word == "drain", word == "hold", strings.HasSuffix(word, "%"):
+		code = "33"
+	case word == "maint", word == "rejected", word == "unsynced":
+		code = "31"
 	}
+	if code == "" {
+		return cell
+	}
+	return "\x1b[" + code + "m" + cell + "\x1b[0m"
 }
 
 // dash stands for nothing in a table.
