@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type applier struct {
 }
 
 func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier, error) {
-	p, err := readProgram(t.Source, root)
+	p, err := readProgram(t, root)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	if err := statefile.Write(a.Destination, output); err != nil {
 		return err
 	}
-	if err := runCommand(ctx, a.Command); err != nil {
+	if err := runCommand(ctx, a.Command, cmp.Or(a.Timeout, DefaultCommandTimeout)); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

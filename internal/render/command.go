@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-const (
-	// commandTimeout is how long the command of a template may run.
-	commandTimeout = 30 * time.Second
-	// maxStderr is how much of what a command says is reported, from its end.
-	maxStderr = 2048
-)
+// DefaultCommandTimeout is how long the command of a template may run.
+const DefaultCommandTimeout = 30 * time.Second
 
-// runCommand runs command by sh. The error holds what it wrote to standard error.
-func runCommand(ctx context.Context, command string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("it ran longer than %s", commandTimeout))
+// maxStderr is how much of what a command says is reported, from its end.
+const maxStderr = 2048
+
+// runCommand runs command by sh, and kills what runs longer than limit. The
+// error holds what it wrote to standard error.
+func runCommand(ctx context.Context, command string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it ran longer than %s", limit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
 	var stderr tail

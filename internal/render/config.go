@@ -68,16 +68,22 @@ func (c *Config) Check() error {
 	case strings.HasSuffix(c.State, "/"):
 		return fmt.Errorf("state file %q: want the path of a file", c.State)
 	}
-	return c.checkDestinations()
+	return c.checkTemplates()
 }
 
-// checkDestinations refuses two writers of one file.
-func (c *Config) checkDestinations() error {
+// checkTemplates refuses also two writers of one file.
+func (c *Config) checkTemplates() error {
 	seen := map[string]bool{}
 	if c.State != "" {
 		seen[filepath.Clean(c.State)] = true
 	}
 	for _, t := range c.Templates {
+		if t.Timeout < 0 {
+			return fmt.Errorf("template %s: time-out %s: want more than 0", t.Source, t.Timeout)
+		}
+		if err := checkAllow(t.Allow); err != nil {
+			return fmt.Errorf("template %s: %w", t.Source, err)
+		}
 		path := filepath.Clean(t.Destination)
 		if seen[path] {
 			return fmt.Errorf("template %s: %s is written already", t.Source, path)

@@ -3,10 +3,12 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
 	gotemplate "text/template"
+	"time"
 
 	dep "github.com/hashicorp/consul-template/dependency"
 	ctemplate "github.com/hashicorp/consul-template/template"
@@ -18,9 +20,11 @@ import (
 
 // A Template is a further file that render makes of the state.
 type Template struct {
-	Source      string // path of the template, in the language of consul-template
-	Destination string // path of the file
-	Command     string // run by sh -c after the file was replaced; empty: none
+	Source      string        // path of the template, in the language of consul-template
+	Destination string        // path of the file
+	Command     string        // run by sh -c after the file was replaced; empty: none
+	Timeout     time.Duration // most time that Command may take; 0: [DefaultCommandTimeout]
+	Allow       []string      // functions that the template may use although they reach outside: env, envOrDefault, file, mustEnv, plugin, sockaddr, writeToFile
 }
 
 // ParseTemplate reads SRC:DEST[:COMMAND]. COMMAND may hold colons.
@@ -31,13 +35,6 @@ func ParseTemplate(text string) (Template, error) {
 		return Template{}, fmt.Errorf("template %q: want SRC:DEST or SRC:DEST:COMMAND", text)
 	}
 	return Template{Source: source, Destination: destination, Command: command}, nil
-}
-
-// denied are the functions of consul-template that reach outside of the state:
-// files, the environment, programs, Vault and Nomad. A * stands for anything.
-var denied = []string{
-	"file", "writeToFile", "plugin", "env", "mustEnv", "envOrDefault", "sockaddr",
-	"secret", "secrets", "pkiCert", "nomad*", "spew_*",
 }
 
 // A snapshot is what templates are executed with.
@@ -51,55 +48,50 @@ type snapshot struct {
 type program struct {
 	source, text string
 	root         string
+	allow        []string
 }
 
-// readProgram reads the template at path and checks that it can be parsed. The
-// error names the file and the line.
-func readProgram(path, root string) (*program, error) {
-	text, err := os.ReadFile(path)
+// readProgram reads the template t and checks that it can be parsed and uses
+// only functions that it may. The error names the file and the line.
+func readProgram(t Template, root string) (*program, error) {
+	text, err := os.ReadFile(t.Source)
 	if err != nil {
 		return nil, fmt.Errorf("reading a template: %w", err)
 	}
 	if len(text) == 0 {
-		return nil, fmt.Errorf("reading the template %s: it is empty", path)
+		return nil, fmt.Errorf("reading the template %s: it is empty", t.Source)
 	}
-	p := &program{source: path, text: string(text), root: root}
-	// The library parses only when it executes. What fails because there are no
-	// keys yet is no mistake of the template.
-	_, err = p.execute(&snapshot{file: &statefile.File{Root: root}}, "")
-	if err != nil && (strings.HasPrefix(err.Error(), "parse: ") || strings.Contains(err.Error(), "function is disabled")) {
-		return nil, p.located(err)
+	// The library parses only when it executes, and so late is too late.
+	if err := checkFunctions(t.Source, string(text), kv.StatePrefix(root), t.Allow); err != nil {
+		return nil, err
 	}
-	return p, nil
+	return &program{source: t.Source, text: string(text), root: root, allow: t.Allow}, nil
 }
 
 // execute returns the output for the state of s. current is what the file says
 // so far.
 func (p *program) execute(s *snapshot, current string) ([]byte, error) {
+	k := keys{prefix: kv.StatePrefix(p.root), pairs: s.pairs}
+	functions := k.functions()
+	maps.Copy(functions, extra(p.allow))
+	maps.Copy(functions, gotemplate.FuncMap{
+		"prefix":  func() string { return k.prefix },
+		"desired": func(keys ...string) (string, error) { return resolve(s.file, keys) },
+		"current": func(start string) string { return lineStarting(current, start) },
+	})
 	t, err := ctemplate.NewTemplate(&ctemplate.NewTemplateInput{
-		Contents:         p.text,
-		FunctionDenylist: denied,
-		ExtFuncMap: gotemplate.FuncMap{
-			"prefix":  func() string { return kv.StatePrefix(p.root) },
-			"desired": func(keys ...string) (string, error) { return resolve(s.file, keys) },
-			"current": func(start string) string { return lineStarting(current, start) },
-		},
+		Contents: p.text, FunctionDenylist: denied(p.allow), ExtFuncMap: functions,
 	})
 	if err != nil {
 		return nil, err
 	}
-	brain := ctemplate.NewBrain()
-	query, err := dep.NewKVListQuery(kv.StatePrefix(p.root))
+	result, err := t.Execute(&ctemplate.ExecuteInput{Brain: ctemplate.NewBrain()})
 	if err != nil {
 		return nil, err
 	}
-	brain.Remember(query, s.pairs)
-	result, err := t.Execute(&ctemplate.ExecuteInput{Brain: brain})
-	if err != nil {
-		return nil, err
-	}
+	// Nothing that is allowed asks; what did would wait for ever.
 	if missing := result.Missing.List(); len(missing) > 0 {
-		return nil, fmt.Errorf("it asks for %s, but only the keys under %s are read", missing[0], kv.StatePrefix(p.root))
+		return nil, fmt.Errorf("it asks for %s, but only the keys under %s are read", missing[0], k.prefix)
 	}
 	return result.Output, nil
 }

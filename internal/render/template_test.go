@@ -2,11 +2,14 @@ package render_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"hadrain/internal/render"
 	"hadrain/internal/testpeer"
@@ -122,10 +125,14 @@ func TestVerdictPendingAcrossRestarts(t *testing.T) {
 
 func TestTemplateMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"syntax":           {"a\n{{ if }}\n", "source.tmpl:2"},
-		"unknown function": {"{{ nope }}", `source.tmpl:1: function "nope"`},
-		"outside":          {`{{ file "/etc/passwd" }}`, "disabled"},
-		"environment":      {`{{ env "HOME" }}`, "disabled"},
+		"syntax":           {"a\n{{ if }}\n", "source.tmpl:2: missing value for if"},
+		"unknown function": {"{{ nope }}", "source.tmpl:1:3: there is no function nope"},
+		"outside":          {"\n" + `{{ file "/etc/passwd" }}`, "source.tmpl:2:3: the function file reaches outside"},
+		"environment":      {`{{ env "HOME" }}`, "the function env reaches outside"},
+		"not reached":      {`{{ range tree prefix }}{{ if false }}{{ with 1 }}{{ else }}{{ print (secret "a").Data }}{{ end }}{{ end }}{{ end }}`, "the function secret does not work here"},
+		"nested":           {`{{ define "x" }}{{ service "web" }}{{ end }}{{ executeTemplate "x" }}`, "the function service does not work here"},
+		"another key":      {"{{ 1 }}\n" + `{{ key "other/key" }}`, `source.tmpl:2:3: it asks for "other/key", but only the keys under hadrain/state/ are read`},
+		"another prefix":   {`{{ range tree "hadrain/state" }}{{ end }}`, `it asks for "hadrain/state"`},
 		"empty":            {"", "empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,11 +146,86 @@ func TestTemplateMistakes(t *testing.T) {
 	}
 }
 
+// What a template asks for may be known only when it is executed.
 func TestTemplateAsksForSomethingElse(t *testing.T) {
 	r := newRig(t)
-	r.template(`{{ key "other/key" }}`, "")
+	r.template(`{{ print "other/" "key" | key }}`, "")
 	r.start()
 	r.wantLog("only the keys under hadrain/state/ are read")
+}
+
+// The functions of keys answer as those of consul-template do.
+func TestFunctionsOfKeys(t *testing.T) {
+	r := newRig(t)
+	out := r.template(`{{ key "hadrain/state/a" }} {{ key "/hadrain/state/nope" }} {{ keyExists "hadrain/state/web/x" }} `+
+		`{{ keyExists "hadrain/state/web" }} {{ keyOrDefault "hadrain/state/nope" "otherwise" }}`+
+		`{{ range ls prefix }} {{ .Key }}{{ end }};{{ range tree "hadrain/state/web" }} {{ .Key }}={{ .Value }}{{ end }};`+
+		`{{ range safeLs "hadrain/state/web/" }} {{ .Key }}{{ end }};{{ range tree "hadrain/state/nope" }}{{ end }}`, "")
+	for key, value := range map[string]string{"a": "drain", "web/": "", "web/x": "maint", "web/y/z": "50%", "webby": "hold"} {
+		r.put(key, value)
+	}
+	r.start()
+	wantFile(t, out, "drain  true false otherwise .hadrain a webby; x=maint y/z=50% by=hold; x;")
+
+	if err := os.WriteFile(r.cfg.Templates[0].Source, []byte(`{{ range safeTree "hadrain/state/nope" }}{{ end }}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.halt(); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.wantLog(`there is no key under`)
+}
+
+func TestAllow(t *testing.T) {
+	r := newRig(t)
+	beside := filepath.Join(filepath.Dir(r.cfg.State), "beside")
+	if err := os.WriteFile(beside, []byte("content"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HADRAIN_TEST_ALLOW", "value")
+	out := r.template(`{{ file "`+beside+`" }} {{ env "HADRAIN_TEST_ALLOW" }}`, "")
+	r.cfg.Templates[0].Allow = []string{"file"}
+	if err := render.Run(t.Context(), r.cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "the function env reaches outside") {
+		t.Errorf("Run() with file allowed = %v, want env refused", err)
+	}
+	r.cfg.Templates[0].Allow = []string{"file", "env"}
+	r.start()
+	wantFile(t, out, "content value")
+
+	r.cfg.Templates[0].Allow = []string{"secret"}
+	if err := r.cfg.Check(); err == nil || !strings.Contains(err.Error(), `allowing the function "secret"`) {
+		t.Errorf("Check() = %v, want that secret cannot be allowed", err)
+	}
+}
+
+// A command that hangs is killed with what it started; the state file goes on.
+func TestCommandThatHangs(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Dir(r.cfg.State)
+	started := filepath.Join(dir, "started")
+	out := r.template(`{{ desired "a" }}`, "tail -f /dev/null & echo $! >>"+started+"; echo stuck >&2; wait")
+	r.cfg.Templates[0].Timeout = 300 * time.Millisecond
+	r.put("a", "drain")
+	r.start()
+	r.want("a drain")
+	r.wantLog("it ran longer than 300ms: stuck")
+	wantFile(t, out, "")
+	testpeer.WaitFor(t, "what the command started to be gone", func() (bool, string) {
+		data, err := os.ReadFile(started)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid := strings.TrimSpace(string(data))
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		return err != nil || strings.Contains(string(stat), ") Z "), pid + " runs"
+	})
+	r.put("a", "maint")
+	testpeer.WaitFor(t, "another try at the next change", func() (bool, string) {
+		data, err := os.ReadFile(started)
+		return strings.Count(string(data), "\n") == 2, fmt.Sprint(string(data), err)
+	})
+	r.want("a maint")
 }
 
 func TestParseTemplate(t *testing.T) {
@@ -151,7 +233,7 @@ func TestParseTemplate(t *testing.T) {
 		"a:b":        {Source: "a", Destination: "b"},
 		"a:b:c -d:e": {Source: "a", Destination: "b", Command: "c -d:e"},
 	} {
-		if got, err := render.ParseTemplate(text); err != nil || got != want {
+		if got, err := render.ParseTemplate(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("ParseTemplate(%q) = %+v, %v, want %+v", text, got, err, want)
 		}
 	}
