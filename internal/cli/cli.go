@@ -59,7 +59,7 @@ func (a *app) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.yes, "yes", false, "do not ask before writing")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be written, write nothing")
 	f.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long to wait for each answer of Consul or of a responder")
-	f.StringArrayVar(&a.responders, "responder", []string{"http://127.0.0.1:9779"}, "URL of a responder that knows rows; repeatable")
+	f.StringSliceVar(&a.responders, "responder", []string{"http://127.0.0.1:9779"}, "URL of a responder that knows rows; repeatable, or several with commas")
 	f.StringVar(&a.as, "as", "", "who is doing this (default $SUDO_USER or the login name, @ host)")
 	f.StringVar(&a.reason, "reason", "", "why, for whoever finds it")
 	a.consul.AddFlags(f)

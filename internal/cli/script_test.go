@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,16 +37,22 @@ func TestScripts(t *testing.T) {
 	}))
 }
 
-// The same scripts against a real Consul, one after the other on one server.
+// Those of the scripts in which the store has a say, against a real Consul, one
+// after the other on one server.
 func TestScriptsConsul(t *testing.T) {
 	consul := testpeer.Consul(t, testpeer.ConsulConfig{})
 	kv := consul.Client(t).KV()
-	testscript.RunT(serial{t}, params(t, func(*testscript.Env) string {
+	p := params(t, func(*testscript.Env) string {
 		if _, err := kv.DeleteTree("", nil); err != nil {
 			t.Fatal(err)
 		}
 		return consul.Addr()
-	}))
+	})
+	p.Dir = ""
+	for _, name := range []string{"init", "existing", "states", "owner", "select", "mask", "status", "json"} {
+		p.Files = append(p.Files, filepath.Join("testdata", name+".txtar"))
+	}
+	testscript.RunT(serial{t}, p)
 }
 
 // serial is a testscript.T whose scripts do not run at the same time.
