@@ -79,7 +79,7 @@ func (r *Reader) touched(f *os.File, id identity) bool {
 }
 
 func (r *Reader) read(f *os.File, id identity) (*File, time.Time, error) {
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	data, err := readAll(f, id.size)
 	if err == nil && len(data) > MaxSize {
 		err = fmt.Errorf("larger than %d bytes", MaxSize)
 	}
@@ -99,6 +99,15 @@ func (r *Reader) read(f *os.File, id identity) (*File, time.Time, error) {
 	}
 	r.end = bytes.Clone(data[bytes.LastIndexByte(data[:len(data)-1], '\n')+1:])
 	return file, id.mtime, nil
+}
+
+// readAll reads into one buffer of the size that is expected, because that stays
+// with the File: io.ReadAll allocates several, and keeps one that is too large.
+func readAll(f io.Reader, size int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(size, MaxSize)) + bytes.MinRead)
+	_, err := b.ReadFrom(io.LimitReader(f, MaxSize+1))
+	return b.Bytes(), err
 }
 
 // settle is longer than a tick of any file system's clock.
