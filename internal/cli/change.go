@@ -90,23 +90,23 @@ func (w *writer) carryOut(ctx context.Context, p plan, rows fleet, state *kv.Sta
 		return printJSON(w.cmd.OutOrStdout(), doc)
 	}
 	w.preview(w.tell, p, doc)
-	changes := p.changes()
-	if len(changes) == 0 {
+	writes := p.writes()
+	if writes == 0 {
 		w.tell.line("nothing to do: %s", p.already())
 		return w.finish(ctx, p, doc)
 	}
 	if !w.yes {
-		question := fmt.Sprintf("write %s to %s/state/ in Consul at %s?", count(len(changes), "change"), w.root, w.store.Address())
+		question := fmt.Sprintf("write %s to %s/state/ in Consul at %s?", count(writes, "change"), w.root, w.store.Address())
 		if err := confirm(ctx, w.cmd.InOrStdin(), w.cmd.ErrOrStderr(), question); err != nil {
 			return err
 		}
 	}
-	index, err := w.apply(ctx, state, changes)
+	index, err := w.apply(ctx, state, p.changes())
 	if err != nil {
 		return w.explain(err)
 	}
 	doc.Applied, doc.Index = true, index
-	w.tell.line("written: %s in one transaction, index %d; load balancers follow with their next agent check", count(len(changes), "change"), index)
+	w.tell.line("written: %s in one transaction, index %d; load balancers follow with their next agent check", count(writes, "change"), index)
 	return w.finish(ctx, p, doc)
 }
 

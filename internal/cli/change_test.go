@@ -47,7 +47,7 @@ func startStore(t *testing.T, before func(*http.Request)) (addr string, store *k
 // Somebody writes between the preview and the write: nothing of it is written,
 // exit 4, and the error names the key.
 func TestChangedMeanwhile(t *testing.T) {
-	for _, args := range []string{"drain canary web/web-01", "clear canary", "weight web/web-02 canary 50%"} {
+	for _, args := range []string{"drain canary web/web-01", "clear canary", "weight web/web-02 canary 50%", "ready web/web-01 canary"} {
 		t.Run(args, func(t *testing.T) {
 			var other func() // the other writer, once
 			addr, store := startStore(t, func(r *http.Request) {

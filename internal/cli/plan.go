@@ -162,13 +162,22 @@ func (s *step) reach(w want, after func(string) (string, bool), rows fleet) {
 	}
 }
 
-// changes returns what to write.
-func (p *plan) changes() []kv.Change {
-	var changes []kv.Change
+// writes returns how many keys change.
+func (p *plan) writes() int {
+	n := 0
 	for _, s := range p.steps {
 		if s.changes {
-			changes = append(changes, kv.Change{Key: s.key, Value: s.value, Delete: p.want.delete})
+			n++
 		}
+	}
+	return n
+}
+
+// changes returns what to write, and the keys that must still be as wanted.
+func (p *plan) changes() []kv.Change {
+	changes := make([]kv.Change, 0, len(p.steps))
+	for _, s := range p.steps {
+		changes = append(changes, kv.Change{Key: s.key, Value: s.value, Delete: p.want.delete, Keep: !s.changes})
 	}
 	return changes
 }

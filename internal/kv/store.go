@@ -79,8 +79,9 @@ func (s *Store) Read(ctx context.Context) (*State, error) {
 // A Change is what is to become of one key.
 type Change struct {
 	Key    string // below the state prefix
-	Value  string // as [hadrain/internal/desired.ParseValue] reads it; ignored if Delete
+	Value  string // as [hadrain/internal/desired.ParseValue] reads it; ignored if Delete or Keep
 	Delete bool
+	Keep   bool // nothing is written, but the key must be as it was read
 }
 
 // An Author says who changes something, and why, for the journal.

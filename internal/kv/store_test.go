@@ -95,10 +95,15 @@ func TestApply(t *testing.T) {
 			t.Fatal(err)
 		}
 		state = read(t, s)
+		if _, err := s.Apply(t.Context(), state, []kv.Change{{Key: "canary", Keep: true}, {Key: "nope", Keep: true}}, author); err != nil {
+			t.Errorf("keeping what is as it was read: %v", err)
+		}
 		if got := state.Entries["canary"].Value + ", " + state.Entries["web/web-01"].Value; got != "drain # one, 50%" {
 			t.Errorf("after the first write: %s", got)
 		}
-		index, err := s.Apply(t.Context(), state, []kv.Change{{Key: "canary", Delete: true}, {Key: "web/web-01", Value: "ready"}}, author)
+		index, err := s.Apply(t.Context(), state, []kv.Change{
+			{Key: "canary", Delete: true}, {Key: "web/web-01", Value: "ready"}, {Key: "web/web-02", Keep: true},
+		}, author)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,6 +178,9 @@ func TestApplyConflicts(t *testing.T) {
 			{"create what was created", put("c", "ready"), []kv.Change{{Key: "c", Value: "drain"}, {Key: "b", Value: "ready"}}, "c"},
 			{"set what was deleted", del("a"), []kv.Change{{Key: "b", Value: "ready"}, {Key: "a", Value: "ready"}}, "a"},
 			{"delete what was deleted", del("b"), []kv.Change{{Key: "b", Delete: true}}, "b"},
+			{"keep what was set", put("a", "50%"), []kv.Change{{Key: "a", Keep: true}, {Key: "e", Value: "drain"}}, "a"},
+			{"keep what was deleted", del("a"), []kv.Change{{Key: "a", Keep: true}, {Key: "e", Value: "drain"}}, "a"},
+			{"keep away what was created", put("f", "ready"), []kv.Change{{Key: "f", Keep: true}, {Key: "e", Value: "drain"}}, "f"},
 			{"another sentinel", put(kv.SentinelName, kv.FormatSentinel("6f1c7c0a-4d9e-4c65-8f0e-2b1c9a7d5e43")), []kv.Change{{Key: "d", Value: "drain"}}, kv.SentinelName},
 			{"no sentinel", del(kv.SentinelName), []kv.Change{{Key: "d", Value: "drain"}}, kv.SentinelName},
 		} {

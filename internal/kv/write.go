@@ -75,6 +75,10 @@ func (t *transaction) change(c Change) error {
 	}
 	key := StatePrefix(t.root) + c.Key
 	entry, exists := t.from.Entries[c.Key]
+	if c.Keep {
+		t.keep(key, entry, exists)
+		return nil
+	}
 	record := Record{At: t.author.At.UTC(), By: t.author.By, Reason: t.author.Reason, Key: c.Key}
 	if exists {
 		record.From = &entry.Value
@@ -100,6 +104,15 @@ func (t *transaction) change(c Change) error {
 	return nil
 }
 
+// keep compares a key without changing it.
+func (t *transaction) keep(key string, entry Entry, exists bool) {
+	op := consulapi.KVTxnOp{Verb: consulapi.KVCheckNotExists}
+	if exists {
+		op = consulapi.KVTxnOp{Verb: consulapi.KVCheckIndex, Index: entry.ModifyIndex}
+	}
+	t.add(key, op)
+}
+
 func checkChange(c Change) error {
 	if err := desired.CheckKey(c.Key); err != nil {
 		return fmt.Errorf("key %q: %w", c.Key, err)
@@ -107,7 +120,7 @@ func checkChange(c Change) error {
 	if c.Key == SentinelName {
 		return fmt.Errorf("key %q is the sentinel: only hadrain init writes it", c.Key)
 	}
-	if c.Delete {
+	if c.Delete || c.Keep {
 		return nil
 	}
 	if _, err := desired.ParseValue(c.Value); err != nil {
@@ -149,8 +162,8 @@ func (s *Store) refused(ops consulapi.TxnOps, errs consulapi.TxnErrors) error {
 	var conflict ConflictError
 	for _, e := range errs {
 		if strings.Contains(e.What, "ermission denied") {
-			return &WriteError{Message: fmt.Sprintf("Consul at %s refuses the write: %s; the token needs key_prefix %q { policy = \"write\" }; nothing was written",
-				s.address, e.What, s.root+"/")}
+			return &WriteError{Message: fmt.Sprintf("Consul at %s refuses the write: %s; the token needs %s; nothing was written",
+				s.address, e.What, s.right(ops, e.OpIndex))}
 		}
 		if e.OpIndex < 0 || e.OpIndex >= len(ops) || !stale(ops[e.OpIndex].KV.Verb) {
 			return &WriteError{Message: fmt.Sprintf("Consul at %s refuses the write: %s; nothing was written", s.address, e.What)}
@@ -165,10 +178,24 @@ func (s *Store) refused(ops consulapi.TxnOps, errs consulapi.TxnErrors) error {
 	return &conflict
 }
 
+// right is the rule of a policy that a token lacks for an operation.
+func (s *Store) right(ops consulapi.TxnOps, at int) string {
+	rule, name := "key_prefix", StatePrefix(s.root)
+	if at >= 0 && at < len(ops) {
+		switch key := ops[at].KV.Key; {
+		case strings.HasPrefix(key, JournalPrefix(s.root)):
+			name = JournalPrefix(s.root)
+		case key == SentinelKey(s.root):
+			rule, name = "key", key
+		}
+	}
+	return fmt.Sprintf("%s %q { policy = \"write\" }", rule, name)
+}
+
 // stale reports whether an operation that failed did so because its key is not
 // what it was.
 func stale(verb consulapi.KVOp) bool {
-	return verb == consulapi.KVCAS || verb == consulapi.KVCheckIndex
+	return verb == consulapi.KVCAS || verb == consulapi.KVCheckIndex || verb == consulapi.KVCheckNotExists
 }
 
 // writeError says of a request that failed what became of the write. What was
