@@ -8,7 +8,7 @@ BUILD   := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
 BENCH   := .
 BIN     := bin
 
-.PHONY: help build man packages release demo run test check bench bench-responder fuzz peers clean
+.PHONY: help build man packages release demo run test check bench bench-responder test-heavy fuzz peers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,8 +46,11 @@ check: ## format, vet, lint, dead code, known vulnerabilities
 bench: ## benchmarks, such as BENCH=Parse
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
-bench-responder: ## what answering an agent check costs
+bench-responder: ## what a check costs against plain C, in 5 minutes; QUICK=1 for 40 s
 	go run ./tests/benchresponder $(BENCHFLAGS)
+
+test-heavy: ## a million checks through kills and more, in 5 minutes
+	HADRAIN_TEST_FULL=1 go test -race -v -count=1 -timeout=30m -run 'TestMillionChecks|TestCrowd|TestThousandServers' ./tests
 
 fuzz: ## fuzz every target for 20 s
 	.ci/fuzz
