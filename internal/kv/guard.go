@@ -59,7 +59,7 @@ func (g guard) checkMeta(a *Answer) *ReadError {
 	case a.Anonymous && (a.Meta.ResultsFilteredByACLs || len(a.Pairs) == 0 && a.Meta.DefaultACLPolicy == "deny"):
 		return refuse(ACLAnonymous, "Consul denies access by default and no token was sent: give one with --token-file")
 	case a.Meta.ResultsFilteredByACLs:
-		return refuse(ACLFiltered, "Consul left keys out of the answer: the token needs key_prefix %q { policy = \"read\" }", StatePrefix(g.root))
+		return refuse(ACLFiltered, "Consul left keys out of the answer: the token needs key_prefix %q { policy = \"list\" }, and no rule below it that takes keys away", StatePrefix(g.root))
 	}
 	return nil
 }

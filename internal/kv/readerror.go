@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	consulapi "github.com/hashicorp/consul/api"
 )
@@ -88,6 +89,9 @@ func classify(err error, address string) *ReadError {
 	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %v", address, err), Err: err}
 }
 
+// anonymousAccessor is how Consul names the anonymous token in what it refuses.
+const anonymousAccessor = "00000000-0000-0000-0000-000000000002"
+
 func statusError(status consulapi.StatusError, address string) *ReadError {
 	e := &ReadError{
 		Reason:  fmt.Sprintf("http_%d", status.Code),
@@ -95,8 +99,13 @@ func statusError(status consulapi.StatusError, address string) *ReadError {
 		Err:     status,
 	}
 	switch {
+	case status.Code == http.StatusForbidden && strings.Contains(status.Body, "ACL not found"):
+		e.Message += "; the token is unknown, deleted or expired: give another one with --token-file"
+	case status.Code == http.StatusForbidden && strings.Contains(status.Body, anonymousAccessor):
+		e.Message += "; no token was sent: give one with --token-file"
 	case status.Code == http.StatusForbidden:
-		e.Message += "; the token is unknown, expired, or lacks key_prefix read (and list, with acl.enable_key_list_policy) on the state prefix"
+		// Only acl.enable_key_list_policy makes Consul refuse a list.
+		e.Message += "; the token needs key_prefix with policy \"list\" on the state prefix, which includes read"
 	case status.Code == http.StatusBadRequest:
 		e.Message += "; a namespace or partition ($CONSUL_NAMESPACE, $CONSUL_PARTITION) needs Consul Enterprise"
 	case status.Code/100 == 3:
