@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	consulapi "github.com/hashicorp/consul/api"
@@ -28,8 +29,8 @@ type Config struct {
 	Address    string // CONSUL_HTTP_ADDR: host:port, http://, https:// or unix:// with a path
 	Token      string // CONSUL_HTTP_TOKEN; prefer TokenFile, which can be rotated
 	TokenFile  string // CONSUL_HTTP_TOKEN_FILE; read anew for each request; beats Token
-	CAFile     string // CONSUL_CACERT
-	CAPath     string // CONSUL_CAPATH
+	CAFile     string // CONSUL_CACERT; read anew by the function of [Config.Reloadable]
+	CAPath     string // CONSUL_CAPATH; the same
 	CertFile   string // CONSUL_CLIENT_CERT; read anew for each connection
 	KeyFile    string // CONSUL_CLIENT_KEY
 	ServerName string // CONSUL_TLS_SERVER_NAME
@@ -61,6 +62,29 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 // Client returns a client whose every request carries the token that [Config.ReadToken]
 // reads at that moment. It contacts nobody. Callers set no token of their own.
 func (c Config) Client() (*consulapi.Client, error) {
+	client, _, err := c.Reloadable()
+	return client, err
+}
+
+// Reloadable is [Config.Client] with a function that makes the client read the
+// certificates of authorities anew. Connections from before are not used for
+// further requests, unless the function fails: then all stays as it is. The
+// function may be called at any time.
+func (c Config) Reloadable() (client *consulapi.Client, reload func() error, err error) {
+	r := &requests{token: c.ReadToken, maxBytes: c.MaxBytes}
+	api, err := c.connect(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err = consulapi.NewClient(api)
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up the client of Consul at %s: %w", c.Shown(), err)
+	}
+	return client, func() error { _, err := c.connect(r); return err }, nil
+}
+
+// connect gives r a transport by what is now in the files.
+func (c Config) connect(r *requests) (*consulapi.Config, error) {
 	api, socket, err := c.api()
 	if err != nil {
 		return nil, err
@@ -69,18 +93,17 @@ func (c Config) Client() (*consulapi.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up TLS to Consul: %w", err)
 	}
+	if before := r.next.Swap(transport); before != nil {
+		before.CloseIdleConnections()
+	}
 	api.HttpClient = &http.Client{
-		Transport: &requests{next: transport, token: c.ReadToken, maxBytes: c.MaxBytes},
+		Transport: r,
 		// A redirect would carry the token to whoever it names.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	// Keeps NewClient from reading a token that it would hold for ever.
 	api.Token, api.TokenFile = Anonymous, ""
-	client, err := consulapi.NewClient(api)
-	if err != nil {
-		return nil, fmt.Errorf("setting up the client of Consul at %s: %w", c.Shown(), err)
-	}
-	return client, nil
+	return api, nil
 }
 
 // api merges the fields over the environment. socket is the path of a unix
@@ -194,7 +217,7 @@ func newTransport(conf consulapi.TLSConfig, socket string) (*http.Transport, err
 
 // requests is what every request to Consul and its answer pass through.
 type requests struct {
-	next     *http.Transport
+	next     atomic.Pointer[http.Transport]
 	token    func() (string, error)
 	maxBytes int64
 }
@@ -210,7 +233,7 @@ func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req = req.Clone(req.Context())
 	req.Header.Set("X-Consul-Token", token)
-	resp, err := r.next.RoundTrip(req)
+	resp, err := r.next.Load().RoundTrip(req)
 	if err == nil && r.maxBytes > 0 {
 		resp.Body = &boundedBody{resp.Body, r.maxBytes}
 	}
@@ -218,4 +241,4 @@ func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections is called by the client's method of the same name.
-func (r *requests) CloseIdleConnections() { r.next.CloseIdleConnections() }
+func (r *requests) CloseIdleConnections() { r.next.Load().CloseIdleConnections() }

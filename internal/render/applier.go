@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,9 +29,19 @@ type applier struct {
 	log      *slog.Logger
 	failures prometheus.Counter
 
+	failed string // error of the last attempt; "": none
+	broken error  // why the source cannot be used, so that program is an older one
+
 	offered atomic.Pointer[snapshot]
-	wake    chan struct{} // level trigger for offered
+	renewed atomic.Pointer[renewal]
+	wake    chan struct{} // level trigger for offered and renewed
 	status  atomic.Pointer[statusjson.Template]
+}
+
+// A renewal is what came of reading the source again: a program or an error.
+type renewal struct {
+	program *program
+	err     error
 }
 
 func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier, error) {
@@ -43,13 +54,23 @@ func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier
 		log:      log.With("template", t.Source, "destination", t.Destination),
 		failures: m.templateFailures.WithLabelValues(t.Source),
 	}
-	a.status.Store(&statusjson.Template{Source: t.Source, Destination: t.Destination})
+	a.show(time.Time{})
 	return a, nil
 }
 
 // offer makes s the state to apply next.
 func (a *applier) offer(s *snapshot) {
 	a.offered.Store(s)
+	a.poke()
+}
+
+// renew makes r what to go on with.
+func (a *applier) renew(r renewal) {
+	a.renewed.Store(&r)
+	a.poke()
+}
+
+func (a *applier) poke() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
@@ -66,9 +87,25 @@ func (a *applier) run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil // both were ready: nothing is begun any more
 			}
-			a.report(ctx, a.apply(ctx, a.offered.Load()))
+			if r := a.renewed.Swap(nil); r != nil {
+				a.take(r)
+			}
+			if s := a.offered.Load(); s != nil {
+				a.report(ctx, a.apply(ctx, s))
+			}
 		}
 	}
+}
+
+// take goes on with r. An error was logged by whoever read the source.
+func (a *applier) take(r *renewal) {
+	a.broken = r.err
+	if r.err != nil {
+		a.failures.Inc()
+	} else {
+		a.program = r.program
+	}
+	a.show(a.status.Load().Applied)
 }
 
 // report makes the end of an attempt known.
@@ -76,21 +113,29 @@ func (a *applier) report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return // stopped; the next start does it again
 	}
-	status := *a.status.Load()
-	before := status.Error
+	before, applied := a.failed, a.status.Load().Applied
 	if err == nil {
-		status.Applied, status.Error = time.Now().UTC(), ""
+		a.failed, applied = "", time.Now().UTC()
 	} else {
-		status.Error = err.Error()
+		a.failed = err.Error()
 		a.failures.Inc()
 	}
-	a.status.Store(&status)
+	a.show(applied)
 	switch {
-	case err != nil && status.Error != before:
+	case err != nil && a.failed != before:
 		a.log.Error("applying a template failed; trying again on the next change", "error", err)
 	case err == nil && before != "":
 		a.log.Info("the template is applied again")
 	}
+}
+
+// show publishes what is wrong, and when the template was last applied.
+func (a *applier) show(applied time.Time) {
+	status := &statusjson.Template{Source: a.Source, Destination: a.Destination, Applied: applied, Error: a.failed}
+	if a.broken != nil {
+		status.Error = strings.TrimPrefix(a.failed+"; "+a.broken.Error(), "; ")
+	}
+	a.status.Store(status)
 }
 
 // The files beside a destination. pending stands from before the destination is

@@ -41,6 +41,10 @@ type Config struct {
 	Listener  net.Listener // for HTTP; nil: none
 	WebConfig string       // Prometheus web configuration file for HTTP; empty: none
 
+	// Reload makes templates, certificates and authorities be read again at each
+	// signal; nil: never. What cannot be read leaves the one before in use.
+	Reload <-chan os.Signal
+
 	// Ready, if not nil, is called once, after the first accepted read was
 	// installed.
 	Ready func()

@@ -22,6 +22,8 @@ type loop struct {
 	out      *output    // nil: no state file
 	appliers []*applier // of further templates
 
+	reconnect func() error // reads the certificates of authorities again
+
 	file       *statefile.File // last rendered, or found at the start; nil: none
 	generation uint64          // of the read that file was made of; 0: of no read yet
 	accepted   time.Time       // last accepted read that file stands for
@@ -56,6 +58,8 @@ func (l *loop) run(ctx context.Context) error {
 			l.follow()
 		case <-notices:
 			l.inspect()
+		case <-l.cfg.Reload:
+			l.reload()
 		}
 	}
 }

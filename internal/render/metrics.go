@@ -18,7 +18,7 @@ type metrics struct {
 	lastContact, lastAccepted      prometheus.Gauge
 	index, keys, rejected, skipped prometheus.Gauge
 	reads, refused, readErrors     *prometheus.CounterVec
-	templateFailures               *prometheus.CounterVec
+	reloads, templateFailures      *prometheus.CounterVec
 	readDuration                   prometheus.Histogram
 	renderDuration, writeDuration  prometheus.Histogram
 	writes, writeErrors, putBacks  prometheus.Counter
@@ -37,6 +37,7 @@ func newMetrics() *metrics {
 	m.refused = m.vec("refused_reads_total", "Reads that Consul answered and that were refused, by reason.", "reason")
 	m.readErrors = m.vec("failed_reads_total", "Reads that Consul did not answer as asked, by reason.", "reason")
 	m.templateFailures = m.vec("template_failures_total", "Attempts to apply a further template that failed.", "template")
+	m.reloads = m.vec("reloads_total", "Times that templates and certificates were read again: done, or failed, after which what failed stays as it was.", "outcome")
 	m.readDuration = m.histogram("read_duration_seconds", "Time of reads of Consul; those that bring nothing new are held for 10 seconds.")
 	m.renderDuration = m.histogram("render_duration_seconds", "Time from a read to the rendered state.")
 	m.writeDuration = m.histogram("write_duration_seconds", "Time to write the state file and sync it.")
@@ -45,6 +46,9 @@ func newMetrics() *metrics {
 	m.putBacks = m.counter("file_put_backs_total", "Times that somebody else removed or changed the state file.")
 	for _, outcome := range []string{"changed", "unchanged", "refused", "failed"} {
 		m.reads.WithLabelValues(outcome)
+	}
+	for _, outcome := range []string{"done", "failed"} {
+		m.reloads.WithLabelValues(outcome)
 	}
 	for _, reason := range []string{
 		kv.NotConsul, kv.NoLeader, kv.ACLFiltered, kv.ACLAnonymous, kv.NoSentinel,
@@ -73,6 +77,15 @@ func (m *metrics) observe(err *kv.ReadError, changed bool, took time.Duration) {
 		m.reads.WithLabelValues("failed").Inc()
 		m.readErrors.WithLabelValues(err.Reason).Inc()
 	}
+}
+
+// reloaded counts a reload.
+func (m *metrics) reloaded(failed bool) {
+	outcome := "done"
+	if failed {
+		outcome = "failed"
+	}
+	m.reloads.WithLabelValues(outcome).Inc()
 }
 
 // setFile shows what the file says.

@@ -27,10 +27,11 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := cfg.Consul.Client()
+	client, reconnect, err := cfg.Consul.Reloadable()
 	if err != nil {
 		return err
 	}
+	l.reconnect = reconnect
 	release, err := l.lock()
 	defer func() { err = errors.Join(err, release()) }()
 	if err != nil {
