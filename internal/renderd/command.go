@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -17,9 +20,31 @@ import (
 	"hadrain/internal/version"
 )
 
+const long = `hadrain-render keeps a local state file as Consul wants it, for
+hadrain-responder to serve; and any other file that a template makes of the same
+keys, such as an upstream of nginx.
+
+Templates are in the language of consul-template. Its functions of keys read
+those under the state prefix; of those that reach outside, a template may use
+what is allowed for it in the file of --templates:
+
+  templates:
+    - source: /etc/hadrain/upstream.conf.tmpl
+      destination: /etc/nginx/conf.d/upstream.conf
+      command: nginx -t && nginx -s reload  # if it fails, destination is put back
+      timeout: 30s                          # of command; this is the default
+      allow: [env, file]                    # also: envOrDefault, mustEnv, plugin, sockaddr, writeToFile
+
+Each flag is also read from a variable, e.g. HADRAIN_KV_ROOT for --kv-root; a
+flag beats its variable. Consul is found as its own tools find it, by CONSUL_…
+variables. SIGHUP reads the templates' sources, certificates and authorities
+again; what cannot be used is reported, and the one before stays. The list of
+templates is read at the start only.`
+
 type options struct {
 	render.Config
-	listen string
+	listen    string
+	templates string
 }
 
 // Command returns the command line of hadrain-render.
@@ -28,6 +53,7 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "hadrain-render",
 		Short:   "Keep a local state file as Consul wants it",
+		Long:    long,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
@@ -41,6 +67,7 @@ func Command() *cobra.Command {
 	flags.IntVar(&o.MaxKeys, "max-keys", render.DefaultMaxKeys, "refuse a state of more keys; 0: any number")
 	flags.Int64Var(&o.Consul.MaxBytes, "max-bytes", render.DefaultMaxBytes, "refuse an answer of Consul of more bytes; 0: any number")
 	flags.Var((*templates)(&o.Templates), "template", "also make DEST of the template SRC, then run COMMAND by sh; if that fails, DEST is put back; repeatable (in the variable: one a line)")
+	flags.StringVar(&o.templates, "templates", "", "YAML `file` of more templates, see above")
 	flags.StringVar(&o.listen, "http.listen", "127.0.0.1:9778", "address for metrics and status; empty: none")
 	flags.StringVar(&o.WebConfig, "web.config.file", "", "Prometheus web configuration file, for TLS and authentication")
 	o.Consul.AddFlags(flags)
@@ -48,6 +75,13 @@ func Command() *cobra.Command {
 }
 
 func run(cmd *cobra.Command, o options) error {
+	if o.templates != "" {
+		more, err := readTemplates(o.templates)
+		if err != nil {
+			return cmdline.Usage(err)
+		}
+		o.Templates = append(o.Templates, more...)
+	}
 	if err := errors.Join(o.Check(), httpserve.Check(o.WebConfig)); err != nil {
 		return cmdline.Usage(err)
 	}
@@ -58,7 +92,10 @@ func run(cmd *cobra.Command, o options) error {
 		}
 		o.Listener = l
 	}
-	o.Notify = notify
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	o.Reload, o.Notify = hangups, notify
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 	err := render.Run(cmd.Context(), o.Config, logger)
 	if errors.Is(err, statefile.ErrLocked) {
