@@ -18,17 +18,19 @@ import (
 type ConsulConfig struct {
 	Persistent bool   // keep the data in a directory, so that Start after Stop or Kill finds it again
 	TCP        bool   // HTTP on a TCP port instead of a unix socket
+	HTTPS      bool   // also HTTPS on a TCP port, see HTTPSAddr; HCL names its certificates
 	HCL        string // more configuration, such as an acl block; it wins over what this package writes
 	Token      string // what Client sends; empty: no token
 }
 
-// A ConsulServer is a Consul agent in server mode.
+// A ConsulServer is a Consul agent in server mode, or in client mode: see [ConsulAgent].
 type ConsulServer struct {
 	cfg    ConsulConfig
 	binary string
 	dir    string
 	name   string
-	peers  int // servers to expect; 0: development mode
+	peers  int  // servers to expect; 0: development mode
+	client bool // an agent in client mode
 	join   []string
 	ports  consulPorts
 	proc   *Process // the last one started
@@ -70,6 +72,16 @@ func ConsulCluster(t testing.TB, n int, cfg ConsulConfig) []*ConsulServer {
 	return servers
 }
 
+// ConsulAgent starts an agent in client mode, as it runs on machines that are no
+// Consul servers: it forwards all requests to server, and waits until it does.
+func ConsulAgent(t testing.TB, server *ConsulServer, cfg ConsulConfig) *ConsulServer {
+	t.Helper()
+	s := newConsul(t, cfg, "agent")
+	s.client, s.join = true, []string{fmt.Sprintf("127.0.0.1:%d", server.ports.serf)}
+	s.Start(t)
+	return s
+}
+
 func newConsul(t testing.TB, cfg ConsulConfig, name string) *ConsulServer {
 	t.Helper()
 	s := &ConsulServer{cfg: cfg, binary: Need(t, "consul"), dir: Dir(t), name: name}
@@ -85,6 +97,9 @@ func (s *ConsulServer) Addr() string {
 	}
 	return "unix://" + s.socket()
 }
+
+// HTTPSAddr returns the address of a server with HTTPS.
+func (s *ConsulServer) HTTPSAddr() string { return fmt.Sprintf("https://127.0.0.1:%d", s.ports.https) }
 
 func (s *ConsulServer) socket() string { return filepath.Join(s.dir, "http.sock") }
 
@@ -128,7 +143,7 @@ func (s *ConsulServer) Start(t testing.TB) {
 func (s *ConsulServer) launch(t testing.TB) {
 	t.Helper()
 	args := []string{"agent"}
-	if s.peers == 0 {
+	if s.peers == 0 && !s.client {
 		args = append(args, "-dev")
 	}
 	for file, text := range map[string]string{"0-base.hcl": s.baseHCL(), "1-test.hcl": s.cfg.HCL} {

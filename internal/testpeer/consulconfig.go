@@ -12,11 +12,11 @@ import (
 // consulPorts are the ports that Consul cannot do without. It takes no
 // inherited sockets, so they are picked at run time and may be lost to
 // somebody else before Consul binds them.
-type consulPorts struct{ server, serf, http int }
+type consulPorts struct{ server, serf, http, https int }
 
 func pickConsulPorts(t testing.TB) consulPorts {
 	t.Helper()
-	return consulPorts{server: pickPort(t), serf: pickPort(t), http: pickPort(t)}
+	return consulPorts{server: pickPort(t), serf: pickPort(t), http: pickPort(t), https: pickPort(t)}
 }
 
 // pickPort returns a port of 127.0.0.1 that is free for TCP and UDP now. It is
@@ -55,9 +55,12 @@ func portFree(port int) bool {
 // makes elections slow.
 func (s *ConsulServer) baseHCL() string {
 	var b strings.Builder
-	httpPort, httpAddr := s.ports.http, "unix://"+s.socket()
+	httpPort, httpAddr, httpsPort := s.ports.http, "unix://"+s.socket(), -1
 	if s.cfg.TCP {
 		httpAddr = "127.0.0.1"
+	}
+	if s.cfg.HTTPS {
+		httpsPort = s.ports.https
 	}
 	fmt.Fprintf(&b, `node_name = %q
 bind_addr = "127.0.0.1"
@@ -66,10 +69,13 @@ disable_update_check = true
 connect { enabled = false }
 performance { raft_multiplier = 1 }
 addresses { http = %q }
-ports { server = %d serf_lan = %d http = %d https = -1 dns = -1 grpc = -1 grpc_tls = -1 serf_wan = -1 }
-`, s.name, httpAddr, s.ports.server, s.ports.serf, httpPort)
+ports { server = %d serf_lan = %d http = %d https = %d dns = -1 grpc = -1 grpc_tls = -1 serf_wan = -1 }
+`, s.name, httpAddr, s.ports.server, s.ports.serf, httpPort, httpsPort)
+	if s.peers > 0 || s.client {
+		fmt.Fprintf(&b, "data_dir = %q\n", filepath.Join(s.dir, "data"))
+	}
 	if s.peers > 0 {
-		fmt.Fprintf(&b, "server = true\nbootstrap_expect = %d\ndata_dir = %q\n", s.peers, filepath.Join(s.dir, "data"))
+		fmt.Fprintf(&b, "server = true\nbootstrap_expect = %d\n", s.peers)
 	}
 	if len(s.join) > 0 {
 		fmt.Fprintf(&b, "retry_interval = \"1s\"\nretry_join = [\"%s\"]\n", strings.Join(s.join, `", "`))
