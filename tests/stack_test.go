@@ -98,8 +98,10 @@ func (s *stack) renderCommand(flags ...string) *exec.Cmd {
 // none refuses a connection while it restarts.
 func (s *stack) startResponder(flags ...string) {
 	s.t.Helper()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`,
-		testpeer.Build(s.t, "hadrain-responder"), "--state", s.statePath()}, flags...)...)
+	cmd := exec.Command("/bin/sh", append([]string{
+		"-c", `LISTEN_PID=$$ exec "$0" "$@"`,
+		testpeer.Build(s.t, "hadrain-responder"), "--state", s.statePath(),
+	}, flags...)...)
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=2", "LISTEN_FDNAMES=agent:http")
 	for _, l := range []*net.TCPListener{s.agent, s.http} {
 		f, err := l.File()
