@@ -8,7 +8,7 @@ BUILD   := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
 BENCH   := .
 BIN     := bin
 
-.PHONY: help build man packages release demo run test check bench bench-responder test-heavy fuzz peers clean
+.PHONY: help build man packages image release demo run test test-kubernetes check bench bench-responder test-heavy fuzz peers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ man: ## write man pages and completions into dist/docs/
 packages: ## make .deb and .rpm for amd64 and arm64 in dist/
 	VERSION=$(VERSION) packaging/make packages
 
+image: ## make container images for amd64 and arm64 in dist/, without an engine
+	VERSION=$(VERSION) packaging/make image
+
 release: ## packages, archives, checksums, bills of materials in dist/
 	VERSION=$(VERSION) packaging/make release
 
@@ -39,6 +42,11 @@ run: build ## everything on this machine, to play with, until Ctrl-C
 test: ## every test, with a real Consul and a real HAProxy
 	.ci/peers
 	.ci/test
+
+test-kubernetes: ## the pods on a real kubelet and API server (root; the first time 12 CPU-minutes of building)
+	HADRAIN_TEST_REQUIRE_PEERS=1 .ci/peers
+	.ci/kubernetes
+	HADRAIN_TEST_KUBERNETES=1 .ci/test ./tests/kubernetes
 
 check: ## format, vet, lint, dead code, known vulnerabilities
 	.ci/check

@@ -19,13 +19,21 @@ import (
 	"testing"
 )
 
-// peers says where each peer is looked for besides the PATH, and how to get it.
-var peers = map[string]struct {
+// A source is where a peer is found.
+type source struct {
 	variable string   // environment variable with paths, ':' between them
 	paths    []string // looked at before the PATH; relative to the repository's root
 	fallback []string // looked at after the PATH
 	hint     string
-}{
+}
+
+// builtHere is the source of what .ci/kubernetes builds.
+func builtHere(name string) source {
+	return source{paths: []string{".ci/bin/" + name}, hint: ".ci/kubernetes " + name + " builds it"}
+}
+
+// peers says where each peer is looked for besides the PATH, and how to get it.
+var peers = map[string]source{
 	"consul": {
 		variable: "HADRAIN_TEST_CONSUL",
 		paths:    []string{".ci/bin/consul"},
@@ -41,6 +49,13 @@ var peers = map[string]struct {
 	"nginx":                   {fallback: []string{"/usr/sbin/nginx"}, hint: "apt-get install nginx-light"},
 	"promtool":                {hint: "apt-get install prometheus"},
 	"chromium":                {hint: "apt-get install chromium"},
+	"kustomize":               builtHere("kustomize"),
+	"kubevalidate":            builtHere("kubevalidate"),
+	"helm":                    builtHere("helm"),
+	"kubelet":                 builtHere("kubelet"),
+	"kube-apiserver":          builtHere("kube-apiserver"),
+	"etcd":                    {hint: "apt-get install etcd-server"},
+	"containerd":              {hint: "apt-get install containerd containernetworking-plugins runc"},
 }
 
 // Need returns the path of the named peer's binary: "consul", "haproxy", or
