@@ -47,7 +47,9 @@ type identity struct {
 // An error means that there is no good file at path now. It is returned again,
 // without reading again, until the file changes.
 func (r *Reader) Look() (*File, time.Time, error) {
-	f, err := os.Open(r.path)
+	// Without O_NONBLOCK a named pipe would hold this goroutine until somebody
+	// writes to it, also past the end of the program's context.
+	f, err := os.OpenFile(r.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		r.last, r.err = identity{}, nil
 		return nil, time.Time{}, fmt.Errorf("reading state: %w", err)
@@ -79,14 +81,7 @@ func (r *Reader) touched(f *os.File, id identity) bool {
 }
 
 func (r *Reader) read(f *os.File, id identity) (*File, time.Time, error) {
-	data, err := readAll(f, id.size)
-	if err == nil && len(data) > MaxSize {
-		err = fmt.Errorf("larger than %d bytes", MaxSize)
-	}
-	var file *File
-	if err == nil {
-		file, err = Parse(data)
-	}
+	file, data, err := load(f, id.size)
 	r.last, r.err = id, nil
 	if err != nil {
 		r.err = fmt.Errorf("reading state %s: %w", r.path, err)
@@ -101,11 +96,27 @@ func (r *Reader) read(f *os.File, id identity) (*File, time.Time, error) {
 	return file, id.mtime, nil
 }
 
+// load reads and parses f, unless it is too large to be read at all: size is
+// what it has, and it may grow meanwhile.
+func load(f io.Reader, size int64) (file *File, data []byte, err error) {
+	if size <= MaxSize {
+		if data, err = readAll(f, size); err != nil {
+			return nil, nil, err
+		}
+		size = int64(len(data))
+	}
+	if size > MaxSize {
+		return nil, nil, fmt.Errorf("larger than %d bytes", MaxSize)
+	}
+	file, err = Parse(data)
+	return file, data, err
+}
+
 // readAll reads into one buffer of the size that is expected, because that stays
 // with the File: io.ReadAll allocates several, and keeps one that is too large.
 func readAll(f io.Reader, size int64) ([]byte, error) {
 	var b bytes.Buffer
-	b.Grow(int(min(size, MaxSize)) + bytes.MinRead)
+	b.Grow(int(size) + bytes.MinRead)
 	_, err := b.ReadFrom(io.LimitReader(f, MaxSize+1))
 	return b.Bytes(), err
 }

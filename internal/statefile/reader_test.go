@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -157,4 +159,40 @@ func TestWatchSeesLinkFlips(t *testing.T) {
 	see(desired.Drain)
 	flip("v2", desired.Maint)
 	see(desired.Maint)
+}
+
+// Nothing that stands in the place of the file may hold up whoever looks, take
+// much memory, or be in the way of the file once that is back.
+func TestReaderOfSomethingElse(t *testing.T) {
+	for name, make := range map[string]func(path string) error{
+		"directory":  func(path string) error { return os.Mkdir(path, 0o755) },
+		"named pipe": func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"device":     func(path string) error { return os.Symlink("/dev/zero", path) },
+		"loop":       func(path string) error { return os.Symlink(path, path) },
+		"far too long": func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, statefile.MaxSize+1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state")
+			must(t, make(path))
+			r := statefile.NewReader(path)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range 2 {
+				if f, _, err := r.Look(); err == nil || f != nil {
+					t.Errorf("Look = %v, %v, want an error", f, err)
+				}
+			}
+			runtime.ReadMemStats(&after)
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {
+				t.Errorf("%d bytes allocated", allocated)
+			}
+			must(t, os.Remove(path))
+			write(t, path, desired.Drain)
+			if f, _, err := r.Look(); err != nil || f == nil {
+				t.Errorf("Look at the file that is back = %v, %v", f, err)
+			}
+		})
+	}
 }
