@@ -15,7 +15,7 @@ type bench struct {
 	dir     string // of the built programs and the state files
 	rounds  int
 	seconds float64 // of each measurement
-	long    float64 // seconds of the long run, and of that with HAProxy
+	long    float64 // seconds of the long run; that with HAProxy is half as long
 	out     io.Writer
 
 	results map[string]map[string][]sample // by load and variant, one a round
@@ -67,7 +67,7 @@ func (b *bench) measureAll(ctx context.Context) error {
 	if b.stalled, err = b.stall(ctx); err != nil {
 		return fmt.Errorf("measuring a stall: %w", err)
 	}
-	b.progress("a real HAProxy with %d servers, %.0f s", fleetSize, b.long)
+	b.progress("a real HAProxy with %d servers, %.0f s", fleetSize, b.long/2)
 	if b.fleet, err = b.askFleet(ctx); err != nil {
 		return fmt.Errorf("measuring with HAProxy: %w", err)
 	}

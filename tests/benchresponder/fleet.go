@@ -54,7 +54,7 @@ func (b *bench) askFleet(ctx context.Context) (f *fleet, err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 
 	f = &fleet{failed: map[string]bool{}}
-	end := time.Now().Add(time.Duration(b.long * float64(time.Second)))
+	end := time.Now().Add(time.Duration(b.long / 2 * float64(time.Second)))
 	for index := uint64(2); index < 5 || time.Now().Before(end); index++ {
 		state, admin := desired.Ready, haproxy.Admin(0)
 		if index%2 == 0 {

@@ -22,6 +22,7 @@ func (b *bench) verdicts() (unmet int) {
 		}
 		p.printf("%-76s %10s %10s  %s\n", g.what, fmt.Sprintf(g.format, g.got), fmt.Sprintf(g.format, g.most), verdict)
 	}
+	p.printf("the long run: %s\nthe stall: %s\n", b.soaked.why(), b.stalled.why())
 	if b.fleet == nil {
 		p.printf("no HAProxy here: nothing measured with one\n")
 	}

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&assert, "assert", false, "fail if a goal is not met")
 	flags.IntVar(&b.rounds, "rounds", 5, "rounds")
 	flags.Float64Var(&b.seconds, "seconds", 2, "length of each measurement")
-	flags.Float64Var(&b.long, "long", 60, "length of the long run and of that with HAProxy, in seconds")
+	flags.Float64Var(&b.long, "long", 60, "length of the long run in seconds; half of it with HAProxy")
 	flags.StringVar(&b.dir, "dir", "", "directory with what was built; for the program itself")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -41,6 +41,11 @@ type sample struct {
 // failed is how many checks got no reply, or could not be started.
 func (s sample) failed() float64 { return s.Errors + s.Timeouts + s.Skipped }
 
+// why says more about failed.
+func (s sample) why() string {
+	return fmt.Sprintf("%.0f errors, %.0f timeouts, %.0f not started; the slowest %.0f ms, %.0f overflows", s.Errors, s.Timeouts, s.Skipped, s.Max/1000, s.Overflows)
+}
+
 // A server is a variant that runs.
 type server struct {
 	variant

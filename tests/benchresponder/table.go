@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"text/tabwriter"
 )
@@ -15,7 +16,7 @@ type figure struct {
 }
 
 var figures = []figure{
-	{"checks/s", func(s sample) float64 { return s.Done / s.Seconds }, false},
+	{"checks/s", func(s sample) float64 { return s.Done / s.Seconds }, true},
 	{"CPU us", func(s sample) float64 { return s.CPU }, true},
 	{"p50 us", func(s sample) float64 { return s.P50 }, true},
 	{"p99 us", func(s sample) float64 { return s.P99 }, true},
@@ -95,8 +96,11 @@ func median(samples []sample, get func(sample) float64) float64 {
 	return middle(all)
 }
 
-// middle returns the median; of two, their mean.
+// middle returns the median; of two, their mean; of none, no number.
 func middle(all []float64) float64 {
+	if len(all) == 0 {
+		return math.NaN()
+	}
 	slices.Sort(all)
 	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
