@@ -27,7 +27,7 @@ type Record struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	Key    string    `json:"key"`  // below the state prefix
-	From   *string   `json:"from"` // the value before; null: there was none
+	From   *string   `json:"from"` // the value before, cut if it is longer than any that we write; null: there was none
 	To     *string   `json:"to"`   // the value after; null: deleted
 }
 
@@ -81,7 +81,8 @@ func (t *transaction) change(c Change) error {
 	}
 	record := Record{At: t.author.At.UTC(), By: t.author.By, Reason: t.author.Reason, Key: c.Key}
 	if exists {
-		record.From = &entry.Value
+		value := brief(entry.Value)
+		record.From = &value
 	}
 	switch {
 	case c.Delete && !exists:
@@ -102,6 +103,19 @@ func (t *transaction) change(c Change) error {
 	name := fmt.Sprintf("%s%s.%03d", JournalPrefix(t.root), t.stamp, len(t.ops))
 	t.add(name, consulapi.KVTxnOp{Verb: consulapi.KVSet, Value: value})
 	return nil
+}
+
+// maxFrom is more than any value of the CLI takes, in bytes.
+const maxFrom = 2048
+
+// brief returns a value as the journal keeps it. What somebody else wrote may be
+// as long as Consul takes; whole, it would not fit into the transaction that
+// replaces or deletes it.
+func brief(value string) string {
+	if len(value) <= maxFrom {
+		return value
+	}
+	return fmt.Sprintf("%s (%d bytes)", desired.Printable(value), len(value))
 }
 
 // keep compares a key without changing it.

@@ -154,3 +154,21 @@ func TestNewStoreRefuses(t *testing.T) {
 		t.Errorf("root %q, address %q", got.Root(), got.Address())
 	}
 }
+
+// Whatever stands under a key, it can be replaced and deleted: the journal's
+// record of it must fit into the same transaction.
+func TestApplyOverAnyValue(t *testing.T) {
+	eachStore(t, func(t *testing.T, cfg kv.Config, client *consulapi.KV) {
+		s, _ := initialised(t, cfg)
+		for _, long := range []string{strings.Repeat("\x01", 512<<10), "drain # " + strings.Repeat("x", 500<<10)} {
+			for _, change := range []kv.Change{{Key: "canary", Value: "ready"}, {Key: "canary", Delete: true}} {
+				if _, err := client.Put(&consulapi.KVPair{Key: "hadrain/state/canary", Value: []byte(long)}, nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Apply(t.Context(), read(t, s), []kv.Change{change}, author); err != nil {
+					t.Errorf("changing a value of %d bytes: %v", len(long), err)
+				}
+			}
+		}
+	})
+}
