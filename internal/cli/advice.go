@@ -15,7 +15,7 @@ func (p *plan) advice(rows fleet, state *kv.State) []string {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, s := range p.steps {
 		if s.foreign {
-			add("%s is already %v by %s%s: left as it is (--force takes it over)", s.key, s.from.value.State, s.from.note.By, because(s.from.note.Reason))
+			add("%s is already %v by %s%s: left as it is (--force takes it over)", s.key, s.from.value.State, s.from.by(), because(s.from.note.Reason))
 		}
 		for _, row := range s.masked {
 			key, value := decider(rows.rows[row], state)

@@ -180,7 +180,7 @@ func (p *plan) table() *table {
 		if !s.changes {
 			to += " (no change)"
 		}
-		t.add(s.key, s.from.String(), dash(s.from.note.By), to, names(s.servers))
+		t.add(s.key, s.from.String(), dash(s.from.by()), to, names(s.servers))
 	}
 	return t
 }

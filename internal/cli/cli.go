@@ -65,8 +65,11 @@ func (a *app) addFlags(cmd *cobra.Command) {
 	a.consul.AddFlags(f)
 }
 
-// maxReason keeps values small and notes readable.
-const maxReason = 500
+// They keep values small and notes readable, in bytes.
+const (
+	maxReason = 500
+	maxOwner  = 200
+)
 
 // check refuses global flags that no verb can work with.
 func (a *app) check() error {
@@ -83,6 +86,9 @@ func (a *app) check() error {
 	}
 	if len(a.reason) > maxReason {
 		return cmdline.Usage(fmt.Errorf("--reason: %d bytes long, at most %d fit", len(a.reason), maxReason))
+	}
+	if len(a.as) > maxOwner {
+		return cmdline.Usage(fmt.Errorf("--as: %d bytes long, at most %d fit", len(a.as), maxOwner))
 	}
 	return checkResponders(a.responders)
 }

@@ -67,8 +67,9 @@
 //	    {
 //	      "key": "canary",
 //	      "value": "drain # by=...",  raw; null: none
-//	      "state": "drain",           null: none, or rejected
+//	      "state": "drain",           null: none, rejected or skipped
 //	      "rejected": "...",          why it is no state; absent if accepted
+//	      "skipped": "...",           why no load balancer follows this key; absent if they do
 //	      "by", "at", "until", "reason": from the note; absent if not there
 //	      "overdue": false,
 //	      "masks": []                 groups of this row that have a value, which it hides

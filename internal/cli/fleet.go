@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hadrain/internal/cmdline"
+	"hadrain/internal/desired"
 	"hadrain/internal/kv"
 	"hadrain/internal/statusjson"
 )
@@ -25,7 +26,7 @@ const maxResponderWait = 3 * time.Second
 
 // report is what one responder said.
 type report struct {
-	url string
+	url string // without its password
 	doc statusjson.Responder
 	err error // why there is no document
 }
@@ -46,6 +47,15 @@ func checkResponders(urls []string) error {
 	return nil
 }
 
+// redact returns a URL that was checked, for people and documents.
+func redact(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "" // it would have been refused
+	}
+	return u.Redacted()
+}
+
 // askResponders asks all responders at the same time.
 func (a *app) askResponders(ctx context.Context) fleet {
 	ctx, cancel := context.WithTimeout(ctx, min(a.timeout, maxResponderWait))
@@ -57,7 +67,7 @@ func (a *app) askResponders(ctx context.Context) fleet {
 	var wait sync.WaitGroup
 	for i, base := range a.responders {
 		wait.Go(func() {
-			f.reports[i].url = base
+			f.reports[i].url = redact(base)
 			f.reports[i].err = fetchStatus(ctx, client, base, &f.reports[i].doc)
 		})
 	}
@@ -110,7 +120,8 @@ func (f *fleet) answered() int {
 }
 
 // known returns the known rows, sorted: those that HAProxy asks for, and the
-// row keys that have a value.
+// row keys that have a value. What load balancers skip is no row: a glob that
+// took it in could not be written.
 func (f *fleet) known(state *kv.State) []string {
 	var rows []string
 	for row := range f.rows {
@@ -122,7 +133,7 @@ func (f *fleet) known(state *kv.State) []string {
 		}
 	}
 	slices.Sort(rows)
-	return slices.Compact(rows)
+	return slices.DeleteFunc(slices.Compact(rows), func(row string) bool { return desired.CheckKey(row) != nil })
 }
 
 // asking returns the rows that ask for key, sorted.

@@ -54,10 +54,13 @@ func (c current) String() string {
 	case !c.exists:
 		return "-"
 	case c.rejected != nil:
-		return "rejected " + fmt.Sprintf("%q", desired.Printable(firstWord(c.raw)))
+		return fmt.Sprintf("rejected %.40q", firstWord(c.raw))
 	}
 	return c.value.State.String()
 }
+
+// by returns who set the value, for people: the note is what anybody wrote.
+func (c current) by() string { return desired.Printable(c.note.By) }
 
 func firstWord(s string) string {
 	if words := strings.Fields(s); len(words) > 0 {
@@ -191,7 +194,7 @@ func (p *plan) guard() error {
 	for _, s := range p.steps {
 		if s.changes && s.from.foreign(p.by) && undoes(s.from.value.State, p.want) {
 			return refusal(fmt.Errorf("%s is %v by %s%s: ask them, or add --force; nothing was written",
-				s.key, s.from.value.State, s.from.note.By, because(s.from.note.Reason)))
+				s.key, s.from.value.State, s.from.by(), because(s.from.note.Reason)))
 		}
 	}
 	return nil
@@ -201,7 +204,7 @@ func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%q)", desired.Printable(reason))
+	return ` ("` + desired.Printable(reason) + `")`
 }
 
 // undoes reports whether w would end what the state from is for.

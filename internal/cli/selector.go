@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"hadrain/internal/cmdline"
@@ -64,8 +63,10 @@ func (s selector) matches(key string) bool {
 // are, globs over rows. Each key comes once, in the order of the operands.
 func selectKeys(sels []selector, rows []string, allowEmpty bool) ([]string, error) {
 	var keys []string
+	added := map[string]bool{}
 	add := func(key string) {
-		if !slices.Contains(keys, key) {
+		if !added[key] {
+			added[key] = true
 			keys = append(keys, key)
 		}
 	}

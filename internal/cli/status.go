@@ -29,8 +29,9 @@ type statusDocument struct {
 type keyStatus struct {
 	Key      string    `json:"key"`
 	Value    *string   `json:"value"`              // raw
-	State    *string   `json:"state"`              // null: no value, or rejected
+	State    *string   `json:"state"`              // null: no value, rejected or skipped
 	Rejected string    `json:"rejected,omitempty"` // why the value is no state; load balancers keep the last one
+	Skipped  string    `json:"skipped,omitempty"`  // why no load balancer follows this key, whatever its value
 	By       string    `json:"by,omitempty"`
 	At       time.Time `json:"at,omitzero"`
 	Until    time.Time `json:"until,omitzero"`
@@ -122,9 +123,13 @@ func (a *app) statusDocument(sels []selector, state *kv.State, rows fleet, allow
 		k.Masks = list(masks(key, state, rows))
 		doc.Keys = append(doc.Keys, k)
 	}
+	shown := map[string]bool{}
+	for _, key := range named {
+		shown[key] = true
+	}
 	for _, r := range rows.reports {
 		doc.addReport(r, func(row statusjson.Row) bool {
-			return len(sels) == 0 || slices.ContainsFunc(row.Keys, func(key string) bool { return slices.Contains(named, key) })
+			return len(sels) == 0 || slices.ContainsFunc(row.Keys, func(key string) bool { return shown[key] })
 		})
 	}
 	return doc, nil
@@ -151,6 +156,10 @@ func statusOf(key string, state *kv.State, now time.Time) keyStatus {
 		return k
 	}
 	k.Value = &c.raw
+	if err := desired.CheckKey(key); err != nil {
+		k.Skipped = err.Error()
+		return k
+	}
 	if c.rejected != nil {
 		k.Rejected = desired.Printable(c.rejected.Error())
 		return k

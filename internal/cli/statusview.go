@@ -63,6 +63,8 @@ func writeKeyNotes(out io.Writer, keys []keyStatus) error {
 	for _, k := range keys {
 		line := ""
 		switch {
+		case k.Skipped != "":
+			line = fmt.Sprintf("%s: no load balancer follows this key (%s); delete it with consul kv delete", escape(k.Key), k.Skipped)
 		case k.Rejected != "":
 			line = fmt.Sprintf("%s: rejected %s; load balancers keep the state before it", k.Key, k.Rejected)
 		case len(k.Masks) > 0:
@@ -79,6 +81,8 @@ func writeKeyNotes(out io.Writer, keys []keyStatus) error {
 
 func (k *keyStatus) word() string {
 	switch {
+	case k.Skipped != "":
+		return "skipped"
 	case k.Rejected != "":
 		return "rejected"
 	case k.State == nil:
@@ -93,7 +97,7 @@ func writeRows(out io.Writer, doc statusDocument, wide bool) error {
 		if r.State == nil {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "\nload balancer %s: %s\n", r.Host, stateLine(r.State)); err != nil {
+		if _, err := fmt.Fprintf(out, "\nload balancer %s: %s\n", escape(r.Host), escape(stateLine(r.State))); err != nil {
 			return err
 		}
 		t := &table{}

@@ -9,14 +9,34 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"hadrain/internal/desired"
 )
 
-// table is text in columns. Cells are printable.
+// table is text in columns.
 type table struct {
 	rows [][]string
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add takes cells as they come: what anybody wrote into Consul must not drive a
+// terminal.
+func (t *table) add(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = escape(cell)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// escape is [desired.Printable] without its limit.
+func escape(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		b.WriteString(desired.Printable(text[i : i+size]))
+		i += size
+	}
+	return b.String()
+}
 
 // write puts the columns two blanks apart; paint colours a cell once its width
 // is known.
