@@ -116,8 +116,21 @@ func (w *writer) apply(ctx context.Context, state *kv.State, changes []kv.Change
 	return w.store.Apply(ctx, state, changes, w.author)
 }
 
-// finish shows the state of the keys once more, as it is now.
+// finish shows what became of the keys. Failing to is an error that says what
+// was done: it must not look as if the change had failed.
 func (w *writer) finish(ctx context.Context, p plan, doc changeDocument) error {
+	err := w.show(ctx, p, doc)
+	switch {
+	case err == nil:
+		return nil
+	case doc.Applied:
+		return fmt.Errorf("the change is written (index %d), but showing it failed: %w", doc.Index, err)
+	}
+	return fmt.Errorf("there was nothing to do, but showing it failed: %w", err)
+}
+
+// show prints the document, or the state of the keys once more, as it is now.
+func (w *writer) show(ctx context.Context, p plan, doc changeDocument) error {
 	if w.json() {
 		return printJSON(w.cmd.OutOrStdout(), doc)
 	}

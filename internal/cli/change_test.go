@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hadrain/internal/cli"
@@ -98,5 +99,26 @@ func TestTooManyKeys(t *testing.T) {
 	}
 	if code, _, stderr := hadrain(t, args[:len(args)-1]...); code != 0 {
 		t.Errorf("63 keys: exit status %d, stderr:\n%s", code, stderr)
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A result that cannot be shown must not look like a change that failed.
+func TestShowingFails(t *testing.T) {
+	addr, store := startStore(t, func(*http.Request) {})
+	for _, format := range []string{"table", "json"} {
+		var errs bytes.Buffer
+		args := []string{"drain", format, "--yes", "--consul-addr", addr, "--responder", "", "-o", format}
+		err := cmdline.Run(t.Context(), cli.Command(), args, func(string) (string, bool) { return "", false }, full{}, &errs)
+		if cmdline.Code(err) != 1 || !strings.Contains(errs.String(), "hadrain: the change is written (index ") {
+			t.Errorf("exit %d: %s", cmdline.Code(err), &errs)
+		}
+		if state, err := store.Read(t.Context()); err != nil || state.Entries[format].Value == "" {
+			t.Errorf("state %+v, %v", state, err)
+		}
 	}
 }

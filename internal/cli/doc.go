@@ -16,6 +16,9 @@
 //	4  refused by a guard: somebody else's drain, something that changed meanwhile, a question
 //	   not answered with y, another id than asked for; nothing was written
 //
+// 141 is that of a command whose standard output nobody reads any more, as in
+// "hadrain status | head"; what it was to write is written.
+//
 // 3 (not converged) and 5 (applied on some load balancers only) are kept for
 // verbs that wait.
 //

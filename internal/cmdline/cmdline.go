@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -23,6 +24,9 @@ const (
 	ExitError = 1 // a run-time error
 	ExitUsage = 2 // flags or arguments are wrong; nothing was done
 	ExitLock  = 3 // a daemon's file is written by another process
+	// ExitPipe is what a shell reports of a command that SIGPIPE ended: whoever
+	// read standard output has read enough.
+	ExitPipe = 128 + int(syscall.SIGPIPE)
 )
 
 // exitError is an error that decides the exit status.
@@ -63,10 +67,16 @@ func Code(err error) int {
 func Main(cmd *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A journal that restarts, or a reader of messages who leaves ("2>&1 | head"),
+	// must end neither a daemon nor a command between two steps. The runtime ends
+	// a program that writes to nobody unless somebody wants to be told. To ignore
+	// the signal would be handed down to children.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return Code(Run(ctx, cmd, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
 }
 
-// Run runs cmd with args. It writes an error to stderr before it returns it.
+// Run runs cmd with args. It writes an error to stderr before it returns it,
+// unless that is only the end of a reader of standard output.
 func Run(ctx context.Context, cmd *cobra.Command, args []string, lookup func(string) (string, bool), stdout, stderr io.Writer) error {
 	Prepare(cmd, lookup)
 	cmd.SetArgs(args)
@@ -76,6 +86,9 @@ func Run(ctx context.Context, cmd *cobra.Command, args []string, lookup func(str
 	if err == nil {
 		return nil
 	}
+	if unread(err) {
+		return Exit(ExitPipe, err)
+	}
 	err = asUsage(cmd, err)
 	// If standard error is closed there is nowhere left to say so.
 	_, _ = fmt.Fprintf(stderr, "%s: %v\n", cmd.Name(), err)
@@ -83,6 +96,13 @@ func Run(ctx context.Context, cmd *cobra.Command, args []string, lookup func(str
 		_, _ = fmt.Fprintf(stderr, "hint: %s --help\n", ran.CommandPath())
 	}
 	return err
+}
+
+// unread reports whether err says that nobody reads standard output any more,
+// which is nothing to complain of.
+func unread(err error) bool {
+	path, ok := errors.AsType[*fs.PathError](err)
+	return ok && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
 }
 
 // asUsage gives errors that cobra itself made, such as for an unknown verb, the
