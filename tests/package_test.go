@@ -24,6 +24,7 @@ const (
 // TestPackages builds what is shipped, twice, and holds it against what Debian,
 // dpkg, rpm and a booted systemd say.
 func TestPackages(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"make", "dpkg-deb", "lintian", "rpm"} {
 		testpeer.Need(t, tool)
 	}
