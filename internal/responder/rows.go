@@ -20,6 +20,11 @@ const (
 	// forgetAfter is how long a row stays silent before it counts as removed
 	// from haproxy.cfg.
 	forgetAfter = 10 * time.Minute
+	// provenAfter is how often a row must be asked for to be taken for HAProxy's.
+	// People ask too (hadrain query, telnet), and stop: that is no alarm.
+	provenAfter = 3
+	// forgetUnproven is how long a row stays silent that was asked for less often.
+	forgetUnproven = 2 * time.Minute
 	// maxLine is how much of a question is remembered, in bytes.
 	maxLine = 512
 	// pruneInterval is how often a full memory is searched for room.
@@ -29,6 +34,8 @@ const (
 // A row is what is remembered of one question that is asked again and again.
 type row struct {
 	line     []byte // as sent, cut to maxLine
+	other    []byte // the last question, if it was another one; else nil
+	times    int    // how often asked for, up to provenAfter
 	reply    string
 	key      int // place of the key that answered, -1 if none
 	index    uint64
@@ -80,9 +87,10 @@ func (rs *rows) note(line []byte, a agentcheck.Answer, at time.Time) {
 }
 
 func (r *row) note(line []byte, a agentcheck.Answer, at time.Time, active time.Duration) {
-	if !bytes.Equal(r.line, line) {
-		r.line = bytes.Clone(line)
+	if !r.takes(line) {
+		return
 	}
+	r.times = min(r.times+1, provenAfter)
 	if !r.asked.IsZero() {
 		r.interval, r.pace = at.Sub(r.asked), active-r.seen
 	}
@@ -91,6 +99,22 @@ func (r *row) note(line []byte, a agentcheck.Answer, at time.Time, active time.D
 		r.reply, r.since = a.Reply, at
 	}
 	r.key, r.index, r.asked = a.Key, a.Index, at
+}
+
+// takes reports whether a question is the row's. Another one than before, with
+// other groups or options, is so from the second time in a row: haproxy.cfg has
+// changed. Once is a person who asks, and says nothing of what HAProxy was told.
+func (r *row) takes(line []byte) bool {
+	same := bytes.Equal(r.line, line)
+	if !same && r.line != nil && !bytes.Equal(r.other, line) {
+		r.other = bytes.Clone(line)
+		return false
+	}
+	if !same {
+		r.line = bytes.Clone(line)
+	}
+	r.other = nil
+	return true
 }
 
 // add makes a row. It returns nil if there is no room, or for a key that no
@@ -117,15 +141,24 @@ func (rs *rows) add(key string, at time.Time) *row {
 func (rs *rows) prune(at time.Time) {
 	rs.pruned = at
 	for key, r := range rs.byKey {
-		if rs.silent(r) {
+		if rs.missed(r) {
 			delete(rs.byKey, key)
 		}
 	}
 }
 
-// silent reports whether the row has missed questions while others were asked.
-func (rs *rows) silent(r *row) bool {
+// missed reports whether the row was not asked for while others were.
+func (rs *rows) missed(r *row) bool {
 	return rs.active-r.seen > silentAfter*max(r.pace, leastInterval)
+}
+
+// silent reports whether HAProxy has stopped asking for the row.
+func (rs *rows) silent(r *row) bool { return r.times >= provenAfter && rs.missed(r) }
+
+// forgotten reports whether the row is to be forgotten.
+func (rs *rows) forgotten(r *row) bool {
+	silence := rs.active - r.seen
+	return silence > forgetAfter || r.times < provenAfter && silence > forgetUnproven
 }
 
 // list returns copies of all rows that are not forgotten, sorted by first key.
@@ -133,7 +166,7 @@ func (rs *rows) list() []listed {
 	rs.mu.Lock()
 	all := make([]listed, 0, len(rs.byKey))
 	for key, r := range rs.byKey {
-		if rs.active-r.seen > forgetAfter {
+		if rs.forgotten(r) {
 			delete(rs.byKey, key)
 			continue
 		}

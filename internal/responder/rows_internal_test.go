@@ -70,6 +70,48 @@ func TestRowsNotWorthRemembering(t *testing.T) {
 	}
 }
 
+// A person who asks once or twice makes no row fall silent, and changes nothing
+// of what is remembered of HAProxy's question.
+func TestPeopleAsk(t *testing.T) {
+	c, rs := newClock(), newRows(10)
+	drain := map[string]desired.State{"canary": desired.Drain}
+	haproxy := func() { c.pass(2 * time.Second); rs.ask(c, "web/a canary", drain) }
+	for range 5 {
+		haproxy()
+	}
+	before := rs.find("web/a").status()
+	rs.ask(c, "web/a", drain)
+	rs.ask(c, "canary", drain)
+	if after := rs.find("web/a").status(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("another question made %+v of %+v", after, before)
+	}
+	haproxy()
+	rs.ask(c, "canary", drain)
+	for range 50 {
+		haproxy()
+		if rs.find("canary").silent {
+			t.Fatal("silent after a person asked twice")
+		}
+	}
+	if got := rs.find("web/a").status(); !got.Since.Equal(before.Since) || got.Interval != 2 {
+		t.Errorf("row = %+v, want since %v, interval 2", got, before.Since)
+	}
+	for range 20 {
+		haproxy()
+	}
+	if rs.find("canary") != nil {
+		t.Error("still remembered after two minutes")
+	}
+	// haproxy.cfg loses the group: what is asked again is the row's question.
+	for range 2 {
+		c.pass(2 * time.Second)
+		rs.ask(c, "web/a", drain)
+	}
+	if got := rs.find("web/a").status(); len(got.Keys) != 1 || got.Answer != "ready 100%" {
+		t.Errorf("row = %+v after a change of haproxy.cfg", got)
+	}
+}
+
 func TestSilentRows(t *testing.T) {
 	c, rs := newClock(), newRows(10)
 	both := func() { rs.ask(c, "web/a", nil); rs.ask(c, "web/b", nil) }

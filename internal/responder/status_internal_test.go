@@ -38,7 +38,9 @@ func TestStatusGolden(t *testing.T) {
 		a := r.answer([]byte(line))
 		r.answered([]byte(line), a, c.now(), 10*time.Microsecond)
 	}
-	ask("web/web-07 canary")
+	for range provenAfter {
+		ask("web/web-07 canary")
+	}
 	for range 5 {
 		c.pass(2 * time.Second)
 		ask("web/gke-cny-web canary")
