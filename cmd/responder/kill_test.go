@@ -66,7 +66,11 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		})
 		if i%2 == 0 {
 			p.Kill(t)
-		} else if code := p.Stop(t); code != 0 {
+			p = start()
+			continue
+		}
+		p.WaitOutput(t, "answering agent checks") // before that SIGTERM just ends it
+		if code := p.Stop(t); code != 0 {
 			t.Errorf("exit status %d after SIGTERM, want 0", code)
 		}
 		p = start()
