@@ -24,8 +24,13 @@ type balancer struct {
 // newBalancer boots a machine on which nothing of ours has ever run.
 func newBalancer(t *testing.T) *balancer {
 	t.Helper()
-	b := &balancer{testpeer.NewMachine(t, "/"), t}
-	testpeer.Need(t, "haproxy")
+	return newBalancerFrom(t, "/")
+}
+
+// newBalancerFrom is newBalancer with the files of another root file system.
+func newBalancerFrom(t *testing.T, root string) *balancer {
+	t.Helper()
+	b := &balancer{testpeer.NewMachine(t, root), t}
 	b.WriteFile(t, "/etc/consul.d/test.hcl", `
 server = true
 bootstrap_expect = 1
@@ -108,11 +113,22 @@ func (b *balancer) expectCanary(admin haproxy.Admin) {
 }
 
 // Installing, the first drain, and everything that systemd and people do to a
-// running machine.
+// running machine, with each version of systemd that there is.
 func TestSystemd(t *testing.T) {
 	t.Parallel()
-	b := newBalancer(t)
-	t.Run("install", func(t *testing.T) { b.t = t; b.testInstall() })
+	roots := testpeer.Roots(t)
+	deb := packageFor(t)
+	for name, root := range roots {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testSystemd(t, newBalancerFrom(t, root), deb)
+		})
+	}
+}
+
+func testSystemd(t *testing.T, b *balancer, deb string) {
+	t.Log(b.Exec(t, "systemctl", "--version"))
+	t.Run("install", func(t *testing.T) { b.t = t; b.testInstall(deb) })
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -129,6 +145,7 @@ func TestSystemd(t *testing.T) {
 	t.Run("new machine", func(t *testing.T) { b.t = t; b.testNewMachine() })
 	t.Run("gate masked", func(t *testing.T) { b.t = t; b.testGateMasked() })
 	t.Run("IPv6 off", func(t *testing.T) { b.t = t; b.testNoIPv6() })
+	t.Run("upgrade and moves", func(t *testing.T) { b.t = t; b.testUpgrade() })
 }
 
 // testStatus reads what people read first.

@@ -95,6 +95,21 @@ func (b *balancer) testGateMasked() {
 	}
 	b.expectCanary(haproxy.FDRAIN)
 	b.Exec(t, "systemctl", "unmask", "hadrain-gate.service")
+	b.testGateInRestart()
+}
+
+// The gate has never run in this boot, Consul is away, and somebody restarts
+// HAProxy, as on a machine on which Hadrain was just installed. systemd stops the
+// old HAProxy before it waits for anything: so there must be no waiting.
+func (b *balancer) testGateInRestart() {
+	t := b.t
+	b.wait("60s")
+	start := time.Now()
+	b.Exec(t, "systemctl", "restart", "haproxy")
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("a restart of HAProxy took %v", took)
+	}
+	b.Exec(t, "systemctl", "is-active", "haproxy")
 }
 
 // IPv6 is switched off: the sockets of IPv4 are served.

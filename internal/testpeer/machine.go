@@ -46,6 +46,28 @@ func NewMachine(t testing.TB, lower string) *Machine {
 	return m
 }
 
+// Roots returns the root file systems to boot machines from, by a name: that of
+// this machine, and each one that .ci/rootfs has made, or that
+// $HADRAIN_TEST_ROOTS lists, ':' between them.
+func Roots(t testing.TB) map[string]string {
+	t.Helper()
+	list := filepath.SplitList(os.Getenv("HADRAIN_TEST_ROOTS"))
+	if len(list) == 0 {
+		made, err := filepath.Glob(filepath.Join(Root(t), ".ci/cache/rootfs/*/etc/os-release"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, release := range made {
+			list = append(list, filepath.Dir(filepath.Dir(release)))
+		}
+	}
+	roots := map[string]string{"host": "/"}
+	for _, root := range list {
+		roots[filepath.Base(root)] = root
+	}
+	return roots
+}
+
 // overlay is run with the mount point and the lower directory.
 const overlay = `
 mount -t tmpfs -o size=2g,mode=755 tmpfs "$0"
@@ -72,6 +94,7 @@ func (m *Machine) strip(t testing.TB) {
 			}
 		}
 	}
+	m.WriteFile(t, "/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
 	m.WriteFile(t, "/etc/systemd/journald.conf.d/test.conf", "[Journal]\nStorage=volatile\nRateLimitBurst=0\n")
 	for _, unit := range []string{"console-getty.service", "systemd-networkd-wait-online.service", "systemd-timesyncd.service"} {
 		m.symlink(t, "/dev/null", "/etc/systemd/system/"+unit)
@@ -213,6 +236,9 @@ func (m *Machine) Off(t testing.TB) {
 		m.net.Close()
 	}
 	removeCgroups(t, m.name)
+	if err := os.Remove("/run/systemd/nspawn/propagate/" + m.name); err != nil && !os.IsNotExist(err) {
+		t.Errorf("removing what systemd-nspawn left behind: %v", err)
+	}
 }
 
 // removeCgroups removes the cgroups that a machine leaves behind, and waits

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"time"
 
@@ -38,17 +39,25 @@ func (m *Machine) HTTP() *http.Client {
 	}
 }
 
-// inside runs f on a thread that is in the machine's network name space, and
-// that ends with it.
+// inside runs f on a thread that is in the machine's network name space
+// meanwhile. The thread must not end with it: processes die with the thread that
+// started them, see [Start].
 func (m *Machine) inside(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocks: the thread is of no other use
-		if err := unix.Setns(int(m.net.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("entering the machine's network: %w", err)
-			return
-		}
-		done <- f()
-	}()
-	return <-done
+	runtime.LockOSThread()
+	own, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer own.Close()
+	if err := unix.Setns(int(m.net.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("entering the machine's network: %w", err)
+	}
+	err = f()
+	if err := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); err != nil {
+		panic(fmt.Sprintf("leaving the machine's network: %v", err)) // every later dial would go wrong
+	}
+	runtime.UnlockOSThread()
+	return err
 }
