@@ -50,7 +50,7 @@ func (r *responder) state(now time.Time) statusjson.State {
 	s.Loaded = true
 	s.Root, s.ID, s.Index = current.file.Root, current.file.ID, current.file.Index
 	s.Rendered, s.Read = current.file.Rendered, from.read.UTC()
-	s.Age = now.Sub(from.read).Seconds()
+	s.Age = max(now.Sub(from.read), 0).Seconds() // the clock may have been put back
 	s.Keys, s.Content = len(current.file.Rows), current.content()
 	return s
 }
@@ -60,7 +60,7 @@ func (r *responder) summary(now time.Time) string {
 	s := r.state(now)
 	text := "no state yet, answering unsynced"
 	if s.Loaded {
-		text = fmt.Sprintf("%d keys, index %d, read from Consul %s ago", s.Keys, s.Index, now.Sub(s.Read).Round(time.Second))
+		text = fmt.Sprintf("%d keys, index %d, read from Consul %s ago", s.Keys, s.Index, max(now.Sub(s.Read), 0).Round(time.Second))
 	}
 	if s.Error != "" {
 		text += "; " + s.Error

@@ -1,0 +1,24 @@
+package responder
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"hadrain/internal/statefile"
+)
+
+// The file of before the clock was put back is not younger than new.
+func TestClockPutBack(t *testing.T) {
+	c := newClock()
+	r := &responder{store: newStore("state", slog.New(slog.DiscardHandler)), rows: newRows(1)}
+	r.store.swap(newSnapshot(&statefile.File{Rendered: c.now()}))
+	r.store.source.Store(&source{read: c.now().Add(time.Hour)})
+	if age := r.status(c.now()).State.Age; age != 0 {
+		t.Errorf("age %v", age)
+	}
+	if text := r.summary(c.now()); !strings.Contains(text, "read from Consul 0s ago") {
+		t.Errorf("summary %q", text)
+	}
+}
