@@ -349,7 +349,7 @@ func TestRenderKilledAtAnyMoment(t *testing.T) {
 	s.fill(200)
 	p := s.run(nil, "--quiet", "10ms")
 	s.wantKeys(p, 200)
-	for i := range 40 {
+	for i := range 200 {
 		delay := time.NewTimer(time.Duration(rand.IntN(60)) * time.Millisecond)
 		for running := true; running; {
 			s.put("web/server-000000", fmt.Sprintf("%d%%", rand.IntN(101)))

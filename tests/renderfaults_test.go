@@ -72,6 +72,18 @@ func TestRenderSurvivesTheDisk(t *testing.T) {
 			func(_ *testing.T, dir string) error { return exec.Command("chattr", "-i", dir).Run() },
 			"operation not permitted",
 		},
+		{
+			"read only", "mode=755",
+			func(_ *testing.T, dir string) error {
+				// Above the one that holds the lock file open, which keeps it writable.
+				if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
+					return err
+				}
+				return syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+			},
+			func(_ *testing.T, dir string) error { return syscall.Unmount(dir, syscall.MNT_DETACH) },
+			"read-only file system",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newRenderStack(t, testpeer.ConsulConfig{})

@@ -47,6 +47,8 @@ var peers = map[string]source{
 	"systemd-socket-activate": {hint: "apt-get install systemd"},
 	"systemd-nspawn":          {hint: "apt-get install systemd-container"},
 	"nginx":                   {fallback: []string{"/usr/sbin/nginx"}, hint: "apt-get install nginx-light"},
+	"ip":                      {fallback: []string{"/usr/sbin/ip"}, hint: "apt-get install iproute2"},
+	"tc":                      {fallback: []string{"/usr/sbin/tc"}, hint: "apt-get install iproute2"},
 	"promtool":                {hint: "apt-get install prometheus"},
 	"chromium":                {hint: "apt-get install chromium"},
 	"kustomize":               builtHere("kustomize"),

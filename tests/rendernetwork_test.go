@@ -1,0 +1,275 @@
+package tests_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	consulapi "github.com/hashicorp/consul/api"
+	"golang.org/x/sys/unix"
+
+	"hadrain/internal/statefile"
+	"hadrain/internal/testpeer"
+)
+
+// A netns is a network name space.
+type netns struct {
+	t      *testing.T
+	holder *testpeer.Process
+}
+
+// newNetns makes a name space, and then runs a script in it.
+func newNetns(t *testing.T, script string) *netns {
+	t.Helper()
+	n := &netns{t: t, holder: testpeer.Start(t, exec.Command("unshare", "--net", "sh", "-ec", script+"; echo up; exec sleep infinity"))}
+	n.holder.WaitOutput(t, "up")
+	return n
+}
+
+// newWire connects two name spaces: 192.0.2.1 and 192.0.2.2. Both know who the
+// other is, so that nobody has to ask when no answer arrives.
+func newWire(t *testing.T) (here, there *netns) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		testpeer.Missing(t, "root's rights, to make network name spaces")
+	}
+	testpeer.Need(t, "tc")
+	there = newNetns(t, "ip link set lo up")
+	here = newNetns(t, fmt.Sprintf(`
+		ip link add wire address 02:00:00:00:00:01 type veth peer name wire address 02:00:00:00:00:02 netns %d
+		ip addr add 192.0.2.1/24 dev wire
+		ip link set wire up
+		ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev wire nud permanent`, there.holder.Pid()))
+	for _, words := range []string{
+		"addr add 192.0.2.2/24 dev wire", "link set wire up",
+		"neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev wire nud permanent",
+	} {
+		there.run("ip", words)
+	}
+	return here, there
+}
+
+func (n *netns) run(program, words string) {
+	n.t.Helper()
+	cmd := n.inside(exec.Command(testpeer.Need(n.t, program), strings.Fields(words)...))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.t.Fatalf("%s %s: %v\n%s", program, words, err, out)
+	}
+}
+
+// inside makes cmd run in the name space.
+func (n *netns) inside(cmd *exec.Cmd) *exec.Cmd {
+	n.t.Helper()
+	cmd.Args = append([]string{"nsenter", "-t", strconv.Itoa(n.holder.Pid()), "-n", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = testpeer.Need(n.t, "nsenter")
+	return cmd
+}
+
+// listen listens on all addresses of the name space. A socket stays in the one in
+// which it was made.
+func (n *netns) listen() net.Listener {
+	n.t.Helper()
+	file, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", n.holder.Pid()))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	made := make(chan net.Listener, 1)
+	go func() {
+		defer close(made)
+		runtime.LockOSThread() // and never unlocks: the thread is of no other use
+		if err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+			return
+		}
+		var l net.Listener
+		if l, err = net.Listen("tcp4", ":8500"); err == nil {
+			made <- l
+		}
+	}()
+	l := <-made
+	if l == nil {
+		n.t.Fatalf("listening in a network name space: %v", err)
+	}
+	n.t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// mute drops every packet that would leave the name space, until unmute is called.
+// The other end sees a black hole: what drops packets on its own side tells TCP,
+// which then does not wait as it would for the network.
+func (n *netns) mute() (unmute func()) {
+	n.t.Helper()
+	// A queue for no packet at all: netem is not in every kernel.
+	n.run("tc", "qdisc add dev wire root pfifo limit 0")
+	return func() { n.run("tc", "qdisc del dev wire root") }
+}
+
+// forward passes connections on to a unix socket.
+func forward(l net.Listener, socket string) {
+	for {
+		from, err := l.Accept()
+		if err != nil {
+			return // closed
+		}
+		go func() {
+			defer func() { _ = from.Close() }()
+			to, err := net.Dial("unix", socket)
+			if err != nil {
+				return
+			}
+			defer func() { _ = to.Close() }()
+			go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+			_, _ = io.Copy(from, to)
+		}()
+	}
+}
+
+// Packets that vanish leave a connection that looks alive. The state stays, its
+// age grows, and when packets arrive again so does the state.
+func TestRenderRecoversFromABlackHole(t *testing.T) {
+	here, there := newWire(t)
+	s := newRenderStack(t, testpeer.ConsulConfig{})
+	s.put(".hadrain", "v1 id="+sentinelID)
+	s.put("web/a", "drain")
+	l := there.listen()
+	go forward(l, strings.TrimPrefix(s.consul.Addr(), "unix://")) // ends with l
+	cmd := here.inside(s.renderCommand())
+	cmd.Env = append(cmd.Env, "CONSUL_HTTP_ADDR=192.0.2.2:8500")
+	p := testpeer.Start(t, cmd)
+	s.wantRows(p, "web/a drain")
+
+	heal := there.mute()
+	s.put("web/a", "maint") // the answer is lost on its way
+	t.Setenv("HADRAIN_TEST_TIMEOUT", "40s")
+	p.WaitOutput(t, "reason=timeout")
+	_, before, err := statefile.Load(s.statePath())
+	if err != nil || time.Since(before) < 15*time.Second {
+		t.Errorf("the state was read %v ago (%v), want its age to have grown", time.Since(before), err)
+	}
+	s.wantRows(p, "web/a drain")
+	heal()
+	start := time.Now()
+	s.wantRows(p, "web/a maint")
+	if took := time.Since(start); took > 25*time.Second {
+		t.Errorf("recovered %v after the packets arrived again, want at most 25 s", took)
+	}
+}
+
+// A leader that is killed is replaced by another: the state follows, and is
+// never less than whole.
+func TestRenderFollowsTheNextLeader(t *testing.T) {
+	t.Setenv("HADRAIN_TEST_TIMEOUT", "60s")
+	servers := testpeer.ConsulCluster(t, 3, testpeer.ConsulConfig{})
+	leader, follower := 0, 0
+	for i, server := range servers {
+		self, err := server.Client(t).Agent().Self()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if self["Stats"]["consul"].(map[string]any)["leader"] == "true" {
+			leader = i
+		} else {
+			follower = i
+		}
+	}
+	s := &stack{t: t, root: "hadrain", dir: testpeer.Dir(t), consul: servers[follower]}
+	s.kv = s.consul.Client(t).KV()
+	const keys = 2000
+	s.fill(keys)
+	s.put(".hadrain", "v1 id="+sentinelID)
+	p := s.run(nil)
+	s.wantKeys(p, keys)
+	servers[leader].Kill(t)
+	testpeer.WaitFor(t, "a new leader to take a write", func() (bool, string) {
+		_, err := s.kv.Put(&consulapi.KVPair{Key: "hadrain/state/web/server-000000", Value: []byte("maint")}, nil)
+		return err == nil, fmt.Sprint(err)
+	})
+	testpeer.WaitFor(t, "the write to arrive", func() (bool, string) {
+		f, _, err := statefile.Load(s.statePath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Rows) != keys {
+			t.Fatalf("a state of %d keys was published, want %d", len(f.Rows), keys)
+		}
+		return f.Rows[0].State.String() == "maint", p.Output()
+	})
+	servers[leader].Start(t)
+	s.put("web/server-000000", "50%")
+	testpeer.WaitFor(t, "a write after the old leader is back", func() (bool, string) {
+		f, _, err := statefile.Load(s.statePath())
+		return err == nil && f.Rows[0].State.String() == "50%", p.Output()
+	})
+}
+
+// A token is deleted while Consul holds a read that was authorised by it.
+func TestRenderWaitsForAnotherToken(t *testing.T) {
+	s := aclConsul(t)
+	s.put(".hadrain", "v1 id="+sentinelID)
+	s.put("web/a", "drain")
+	s.policy("read", readAll)
+	token := s.token("read")
+	tokenFile := filepath.Join(s.dir, "token")
+	write(t, tokenFile, token.SecretID)
+	p := s.run(nil, "--token-file", tokenFile)
+	s.wantRows(p, "web/a drain")
+	if _, err := s.consul.Client(t).ACL().TokenDelete(token.AccessorID, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.put("web/a", "maint") // may still be answered by the read in flight
+	p.WaitOutput(t, "reason=http_403")
+	s.put("web/a", "50%")
+	f, _, err := statefile.Load(s.statePath())
+	if err != nil || len(f.Rows) != 1 || f.Rows[0].State.String() == "50%" {
+		t.Errorf("the state without a token: %+v, %v", f, err)
+	}
+	write(t, tokenFile, s.token("read").SecretID)
+	s.wantRows(p, "web/a 50%")
+}
+
+// Somebody deletes everything, by the command that everybody knows.
+func TestRenderKeepsTheFileWhenThePrefixIsDeleted(t *testing.T) {
+	s := newRenderStack(t, testpeer.ConsulConfig{})
+	s.put(".hadrain", "v1 id="+sentinelID)
+	s.put("web/a", "drain")
+	p := s.run(nil)
+	s.wantRows(p, "web/a drain")
+	cmd := exec.Command(testpeer.Need(t, "consul"), "kv", "delete", "-recurse", "hadrain/")
+	cmd.Env = append(os.Environ(), "CONSUL_HTTP_ADDR="+s.consul.Addr())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p.WaitOutput(t, "reason=no_sentinel")
+	s.wantRows(p, "web/a drain")
+	s.put("web/a", "maint")
+	s.put(".hadrain", "v1 id="+sentinelID)
+	s.wantRows(p, "web/a maint")
+}
+
+// The most that anybody is expected to have.
+func TestRenderTakesAHundredThousandKeys(t *testing.T) {
+	t.Setenv("HADRAIN_TEST_TIMEOUT", "60s")
+	s := newRenderStack(t, testpeer.ConsulConfig{})
+	const keys = 100_000
+	s.fill(keys)
+	s.put(".hadrain", "v1 id="+sentinelID)
+	cmd := s.renderCommand("--start-timeout", "1m")
+	cmd.Path = testpeer.BuildPlain(t, "hadrain-render")
+	p := testpeer.Start(t, cmd)
+	p.WaitOutput(t, "keys=100000")
+	s.put("web/server-099999", "maint")
+	testpeer.WaitFor(t, "a change among 100,000 keys", func() (bool, string) {
+		data, err := os.ReadFile(s.statePath())
+		return bytes.Contains(data, []byte("web/server-099999  maint\n")), fmt.Sprint(err, p.Output())
+	})
+	s.wantKeys(p, keys)
+}
