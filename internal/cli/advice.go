@@ -29,7 +29,7 @@ func (p *plan) advice(rows fleet, state *kv.State) []string {
 			}
 		}
 		if pins(s, p.want) {
-			add("%s is pinned: its own key wins over its groups%s; hadrain undrain or clear %s gives it back to them", s.key, groupsOf(s.key, rows), s.key)
+			add("%s is pinned: its own key wins over its groups%s; hadrain clear %s gives it back to them", s.key, groupsOf(s.key, rows), s.key)
 		}
 	}
 	if !p.want.delete && p.want.state == desired.Hold {

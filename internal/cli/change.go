@@ -185,10 +185,10 @@ func (p *plan) table() *table {
 	for _, s := range p.steps {
 		to := p.want.String()
 		switch {
-		case p.want.delete:
-			to = "-"
 		case !s.changes:
 			to = s.from.String()
+		case p.want.delete:
+			to = "-"
 		}
 		if !s.changes {
 			to += " (no change)"
@@ -202,6 +202,8 @@ func (p *plan) already() string {
 	switch {
 	case len(p.steps) == 0:
 		return "no key is named"
+	case p.want.drained:
+		return "nothing named is in drain or maint by its own key"
 	case p.want.delete:
 		return "there is no value to delete"
 	}

@@ -67,7 +67,7 @@ const readyLong = `Put servers in rotation, and pin them there.
   health checks        go on; a server that fails them stays out
 
 The value stays: a server that is ready by its own key ignores its groups until
-that key is deleted (hadrain undrain, hadrain clear).
+that key is deleted (hadrain clear).
 ` + safety
 
 const readyExample = `  hadrain ready web/web-03 --reason "needed while canary is drained"`
