@@ -19,10 +19,16 @@ type object map[string]any
 
 // in returns what is at the path.
 func (o object) in(path ...string) any {
-	var v any = map[string]any(o)
+	var v any = o
 	for _, name := range path {
-		m, _ := v.(map[string]any)
-		v = m[name]
+		switch m := v.(type) {
+		case object:
+			v = m[name]
+		case map[string]any: // what was decoded
+			v = m[name]
+		default:
+			return nil
+		}
 	}
 	return v
 }

@@ -66,6 +66,26 @@ func shell(t *testing.T, script string) string {
 	return string(out)
 }
 
+// start starts a program that logs a lot. Its last lines are shown if the test
+// fails.
+func (c *cluster) start(t *testing.T, name string, args ...string) *testpeer.Process {
+	t.Helper()
+	path := filepath.Join(c.dir, name+".log")
+	log, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() // the program has its own copy by then
+	t.Cleanup(func() {
+		if data, _ := os.ReadFile(path); t.Failed() {
+			t.Logf("%s: ...%s", path, data[max(0, len(data)-4000):])
+		}
+	})
+	cmd := exec.Command(testpeer.Need(t, name), args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	return testpeer.Start(t, cmd)
+}
+
 func (c *cluster) write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(c.dir, name)
@@ -82,14 +102,14 @@ func (c *cluster) write(t *testing.T, name, text string) string {
 func (c *cluster) startAPI(t *testing.T) {
 	t.Helper()
 	const etcd = "http://127.0.0.1:2379"
-	testpeer.Start(t, exec.Command(testpeer.Need(t, "etcd"), "--data-dir", c.dir+"/etcd", "--unsafe-no-fsync",
-		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380"))
+	c.start(t, "etcd", "--data-dir", c.dir+"/etcd", "--unsafe-no-fsync",
+		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380")
 	key := c.write(t, "sa.key", signingKey(t))
-	server := testpeer.Start(t, exec.Command(testpeer.Need(t, "kube-apiserver"),
+	server := c.start(t, "kube-apiserver",
 		"--etcd-servers="+etcd, "--cert-dir="+c.dir+"/certs", "--bind-address=127.0.0.1", "--secure-port=6443", "--advertise-address="+nodeIP,
 		"--service-account-issuer=https://hadrain.invalid", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--token-auth-file="+c.write(t, "tokens.csv", token+",admin,1,system:masters\n"), "--authorization-mode=AlwaysAllow",
-		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount"))
+		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount")
 	c.api = newAPI()
 	testpeer.WaitFor(t, "the API server to be ready", func() (bool, string) {
 		select {
@@ -121,7 +141,7 @@ func signingKey(t *testing.T) string {
 func (c *cluster) startKubelet(t *testing.T) {
 	t.Helper()
 	c.write(t, "cni/10-hadrain.conflist", cniConfig)
-	testpeer.Start(t, exec.Command(testpeer.Need(t, "containerd"), "-c", c.write(t, "containerd.toml", containerdConfig)))
+	c.start(t, "containerd", "-c", c.write(t, "containerd.toml", containerdConfig))
 	ctr := testpeer.Need(t, "ctr")
 	testpeer.WaitFor(t, "containerd to answer", func() (bool, string) {
 		out, err := exec.Command(ctr, "-a", c.dir+"/c.sock", "version").CombinedOutput()
@@ -130,9 +150,9 @@ func (c *cluster) startKubelet(t *testing.T) {
 	for _, image := range images(t, c.dir) {
 		shell(t, fmt.Sprintf("%s -a %s/c.sock -n k8s.io images import %s", ctr, c.dir, image))
 	}
-	kubelet := testpeer.Start(t, exec.Command(testpeer.Need(t, "kubelet"),
+	kubelet := c.start(t, "kubelet",
 		"--config="+c.write(t, "kubelet.yaml", kubeletConfig), "--kubeconfig="+c.write(t, "kubeconfig", kubeconfig),
-		"--root-dir="+c.dir+"/kubelet", "--cert-dir="+c.dir+"/kubelet/pki", "--hostname-override="+node, "--node-ip="+nodeIP))
+		"--root-dir="+c.dir+"/kubelet", "--cert-dir="+c.dir+"/kubelet/pki", "--hostname-override="+node, "--node-ip="+nodeIP)
 	testpeer.WaitFor(t, "the node to be ready", func() (bool, string) {
 		select {
 		case <-kubelet.Done():
@@ -184,7 +204,7 @@ authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
 cgroupsPerQOS: false
-cgroupRoot: /` + cgroup + `
+clusterDNS: ["` + nodeIP + `"]
 enforceNodeAllocatable: []
 failCgroupV1: false
 failSwapOn: false

@@ -41,11 +41,15 @@ func clearKey(t *testing.T, s *testpeer.ConsulServer, key string) {
 	}
 }
 
-// newToken returns a token with the access, "read" or "write", to our keys.
-func newToken(t *testing.T, s *testpeer.ConsulServer, name, access string) *consulapi.ACLToken {
+// newToken returns a token for the policy in a file of units/consul.
+func newToken(t *testing.T, s *testpeer.ConsulServer, name, file string) *consulapi.ACLToken {
 	t.Helper()
+	rules, err := os.ReadFile(filepath.Join(testpeer.Root(t), "units/consul", file))
+	if err != nil {
+		t.Fatal(err)
+	}
 	acl := s.Client(t).ACL()
-	policy, _, err := acl.PolicyCreate(&consulapi.ACLPolicy{Name: name, Rules: `key_prefix "hadrain/" { policy = "` + access + `" }`}, nil)
+	policy, _, err := acl.PolicyCreate(&consulapi.ACLPolicy{Name: name, Rules: string(rules)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

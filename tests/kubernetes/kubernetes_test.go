@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,7 +16,7 @@ import (
 // TestKubernetes is one story on one cluster: starting one takes longer than
 // most of its parts.
 func TestKubernetes(t *testing.T) {
-	s := &story{cluster: newCluster(t), consul: newConsul(t), backends: newBackends(t)}
+	s := &story{t: t, cluster: newCluster(t), consul: newConsul(t), backends: newBackends(t)}
 	t.Run("the API server takes every variant", s.dryRun)
 	s.setUp(t)
 	for _, part := range []struct {
@@ -41,6 +42,7 @@ func TestKubernetes(t *testing.T) {
 
 // A story is what its parts share.
 type story struct {
+	t *testing.T // of the whole
 	*cluster
 	consul     *testpeer.ConsulServer
 	backends   *backends
@@ -94,13 +96,12 @@ func (s *story) setUp(t *testing.T) {
 	t.Helper()
 	objects := s.overlay(t).build(t)
 	s.deployment = the(t, objects, "Deployment", "hadrain-haproxy")
-	plain := s.overlay(t)
-	plain.components = []string{"plain"}
-	s.plainOne = the(t, plain.build(t), "Deployment", "hadrain-haproxy")
+	plain := overlay{components: []string{"plain"}, haproxy: s.backends.config(t)}.build(t)
+	s.plainOne = s.withPort(t, the(t, plain, "Deployment", "hadrain-haproxy"))
 	for _, o := range []object{
 		the(t, objects, "ConfigMap", "hadrain-haproxy"),
-		secret("hadrain-consul-token", newToken(t, s.consul, "first", "read").SecretID),
-		secret("hadrain-consul-writer-token", newToken(t, s.consul, "writer", "write").SecretID),
+		secret("hadrain-consul-token", newToken(t, s.consul, "first", "policy-render.hcl").SecretID),
+		secret("hadrain-consul-writer-token", newToken(t, s.consul, "writer", "policy-cli.hcl").SecretID),
 	} {
 		if err := s.apply(t, o, false); err != nil {
 			t.Fatal(err)
@@ -113,18 +114,22 @@ func (s *story) setUp(t *testing.T) {
 func (s *story) overlay(t *testing.T) overlay {
 	t.Helper()
 	return overlay{haproxy: s.backends.config(t), patches: `
-- patch: |-
-    apiVersion: apps/v1
-    kind: Deployment
-    metadata: {name: hadrain-haproxy}
-    spec:
-      template:
-        spec:
-          initContainers:
-          - name: render
-            env:
-            - name: CONSUL_HTTP_ADDR
-              value: http://$(HOST_IP):` + port(t, s.consul) + "\n"}
+- target: {kind: Deployment}
+  patch: |-
+    - op: replace
+      path: /spec/template/spec/initContainers/0/env/1
+      value: {name: CONSUL_HTTP_ADDR, value: "http://$(HOST_IP):` + port(t, s.consul) + `"}
+`}
+}
+
+// withPort returns o with Consul's port and our image.
+func (s *story) withPort(t *testing.T, o object) (changed object) {
+	t.Helper()
+	words := strings.NewReplacer(`"hadrain:devel"`, `"localhost/hadrain:test"`, "$(HOST_IP):8500", "$(HOST_IP):"+port(t, s.consul))
+	if err := json.Unmarshal([]byte(words.Replace(string(encode(t, o)))), &changed); err != nil {
+		t.Fatal(err)
+	}
+	return changed
 }
 
 // consulAwayAtStart: the pod waits and says why, and is ready seconds after
@@ -140,7 +145,7 @@ func (s *story) consulAwayAtStart(t *testing.T) {
 		p, _ := s.look(t, "a")
 		return !p.ready() && p.container("haproxy").State["running"] == nil, "not synced, but " + p.String()
 	})
-	s.consul.Start(t)
+	s.consul.Start(s.t) // it outlives this part
 	start := time.Now()
 	p := s.awaitReady(t, "a")
 	took := time.Since(start)
@@ -248,18 +253,21 @@ func (s *story) consulAway(t *testing.T) {
 		return p.ready() && got == "DRAIN (agent)", fmt.Sprintf("without Consul: %v, web-01 %s, %v", p, got, err)
 	}
 	during(t, 10*time.Second, well)
+	if n := s.pod(t, "a").container("render").RestartCount; n != 1 {
+		t.Errorf("render was restarted %d times, 1 of them by this test", n)
+	}
 	s.signal(t, p, "hadrain-render", syscall.SIGKILL)
 	killed := time.Now()
 	s.await(t, "a", "to have restarted render again", func(p pod) bool { return p.container("render").RestartCount == 2 && p.ready() })
 	t.Logf("ready again %v after render was killed without Consul", time.Since(killed).Round(time.Second))
 	during(t, 10*time.Second, well)
-	s.consul.Start(t)
+	s.consul.Start(s.t) // it outlives this part
 	clearKey(t, s.consul, "web/web-01")
 	awaitStatus(t, p, "web-01", "UP")
 }
 
 func (s *story) tokenRotated(t *testing.T) {
-	second := newToken(t, s.consul, "second", "read")
+	second := newToken(t, s.consul, "second", "policy-render.hcl")
 	if err := s.apply(t, secret("hadrain-consul-token", second.SecretID), false); err != nil {
 		t.Fatal(err)
 	}
@@ -288,9 +296,7 @@ func (s *story) tokenRotated(t *testing.T) {
 
 // job runs the example job's pod: it writes with the writer's token.
 func (s *story) job(t *testing.T) {
-	o := the(t, kustomize(t, units+"/job"), "Job", "hadrain-drain-canary")
-	text := strings.NewReplacer("hadrain:devel", "localhost/hadrain:test", ":8500", ":"+port(t, s.consul)).Replace(string(encode(t, o)))
-	s.run(t, "job", decoded(t, text))
+	s.run(t, "job", s.withPort(t, the(t, kustomize(t, units+"/job"), "Job", "hadrain-drain-canary")))
 	s.await(t, "job", "to succeed", func(p pod) bool { return p.Status.Phase == "Succeeded" })
 	awaitStatus(t, s.pod(t, "a"), "web-02", "DRAIN (agent)")
 	clearKey(t, s.consul, "canary")

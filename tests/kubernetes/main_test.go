@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -23,8 +24,9 @@ const gate = "HADRAIN_TEST_KUBERNETES"
 // slow are the tests behind the gate.
 const slow = "^(TestKubernetes|TestHelmEqualsKustomize|TestImagesAreReproducible)$"
 
-// cgroup is what the containers' cgroups are below.
-const cgroup = "hadrain-test-kubernetes"
+// cgroups is where containerd puts the cgroups of containers; the namespaces
+// do not cover them.
+const cgroups = "/sys/fs/cgroup/*/k8s.io"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -53,6 +55,10 @@ func isolated() (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	before, err := filepath.Glob(cgroups)
+	if err != nil {
+		return 0, err
+	}
 	args := []string{"--mount", "--propagation", "private", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", self}
 	cmd := exec.Command("unshare", append(args, os.Args[1:]...)...)
 	cmd.Env = append(os.Environ(), gate+"=inside")
@@ -64,16 +70,20 @@ func isolated() (int, error) {
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		return 0, fmt.Errorf("making namespaces (root is needed): %w", err)
 	}
-	return cmd.ProcessState.ExitCode(), removeCgroups()
+	return cmd.ProcessState.ExitCode(), removeCgroups(before)
 }
 
-// removeCgroups removes the cgroups of the containers, all of which are dead.
-func removeCgroups() error {
-	roots, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroup)
+// removeCgroups removes the cgroups of the containers, all of which are dead,
+// but none that was there before: this machine may be a node itself.
+func removeCgroups(before []string) error {
+	roots, err := filepath.Glob(cgroups)
 	if err != nil {
 		return err
 	}
-	for _, root := range append(roots, "/sys/fs/cgroup/"+cgroup) {
+	for _, root := range append(roots, "/sys/fs/cgroup/k8s.io") {
+		if slices.Contains(before, root) {
+			continue
+		}
 		if err := removeTree(root); err != nil && !os.IsNotExist(err) {
 			return err
 		}

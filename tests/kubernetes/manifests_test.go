@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -103,9 +104,11 @@ func TestManifests(t *testing.T) {
 				containers, _ := pod.in("spec", "template", "spec", part).([]any)
 				for _, c := range containers {
 					// Pod Security does not ask for it.
-					if o := object(c.(map[string]any)); o.in("securityContext", "readOnlyRootFilesystem") != true {
+					o := object(c.(map[string]any))
+					if o.in("securityContext", "readOnlyRootFilesystem") != true {
 						t.Errorf("%s: its root can be written", o.text("name"))
 					}
+					variablesInOrder(t, o)
 				}
 			}
 		})
@@ -113,6 +116,25 @@ func TestManifests(t *testing.T) {
 	kustomize(t, units+"/consul-policy")
 	kustomize(t, units+"/job")
 }
+
+// variablesInOrder: the kubelet puts a variable into another's value only if it
+// stands before it.
+func variablesInOrder(t *testing.T, container object) {
+	t.Helper()
+	defined := map[string]bool{}
+	env, _ := container.in("env").([]any)
+	for _, e := range env {
+		v := object(e.(map[string]any))
+		for _, m := range variable.FindAllStringSubmatch(v.text("value"), -1) {
+			if !defined[m[1]] {
+				t.Errorf("%s: %s has $(%s), which is not defined before it", container.text("name"), v.text("name"), m[1])
+			}
+		}
+		defined[v.text("name")] = true
+	}
+}
+
+var variable = regexp.MustCompile(`\$\((\w+)\)`)
 
 // TestValidationCanFail: each change of our pods is refused.
 func TestValidationCanFail(t *testing.T) {

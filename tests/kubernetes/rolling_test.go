@@ -176,14 +176,6 @@ func (s *story) endsInOrder(t *testing.T, name string) {
 	t.Logf("%s ended within %v", name, time.Since(start).Round(time.Second))
 }
 
-func decoded(t *testing.T, text string) (o object) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 // awaitToken waits until the kubelet has brought the token into all pods.
 func (s *story) awaitToken(t *testing.T, want string) {
 	t.Helper()
