@@ -266,6 +266,10 @@ func TestNginxNeverGetsABrokenConfiguration(t *testing.T) {
 		t.Errorf("%v template failures, want 1", got)
 	}
 
+	if got := metric(t, metrics, "hadrain_render_template_stale"+labelled(n)); got != 1 {
+		t.Errorf("the metric of a stale template is %v, want 1", got)
+	}
+
 	// Mended: a reload of render tries again at once, and the next change would.
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
@@ -273,6 +277,9 @@ func TestNginxNeverGetsABrokenConfiguration(t *testing.T) {
 	p.Signal(syscall.SIGHUP)
 	n.wantServers(p, "web-02", "canary")
 	p.WaitOutput(t, "the template is applied again")
+	if got := metric(t, metrics, "hadrain_render_template_stale"+labelled(n)); got != 0 {
+		t.Errorf("the metric of a stale template is %v, want 0", got)
+	}
 	n.put("canary", "drain")
 	n.wantServers(p, "web-02")
 	if failed := n.failed.Load(); failed > 0 {

@@ -28,6 +28,7 @@ type applier struct {
 	program  *program
 	log      *slog.Logger
 	failures prometheus.Counter
+	stale    prometheus.Gauge // 1 while the file is not what it should be
 
 	failed string // error of the last attempt; "": none
 	broken error  // why the source cannot be used, so that program is an older one
@@ -53,6 +54,7 @@ func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier
 		Template: t, program: p, wake: make(chan struct{}, 1),
 		log:      log.With("template", t.Source, "destination", t.Destination),
 		failures: m.templateFailures.WithLabelValues(t.Source),
+		stale:    m.templateStale.WithLabelValues(t.Source),
 	}
 	a.show(time.Time{})
 	return a, nil
@@ -116,9 +118,11 @@ func (a *applier) report(ctx context.Context, err error) {
 	before, applied := a.failed, a.status.Load().Applied
 	if err == nil {
 		a.failed, applied = "", time.Now().UTC()
+		a.stale.Set(0)
 	} else {
 		a.failed = err.Error()
 		a.failures.Inc()
+		a.stale.Set(1)
 	}
 	a.show(applied)
 	switch {

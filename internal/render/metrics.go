@@ -19,6 +19,7 @@ type metrics struct {
 	index, keys, rejected, skipped prometheus.Gauge
 	reads, refused, readErrors     *prometheus.CounterVec
 	reloads, templateFailures      *prometheus.CounterVec
+	templateStale                  *prometheus.GaugeVec
 	readDuration                   prometheus.Histogram
 	renderDuration, writeDuration  prometheus.Histogram
 	writes, writeErrors, putBacks  prometheus.Counter
@@ -38,6 +39,10 @@ func newMetrics() *metrics {
 	m.readErrors = m.vec("failed_reads_total", "Reads that Consul did not answer as asked, by reason.", "reason")
 	m.templateFailures = m.vec("template_failures_total", "Attempts to apply a further template that failed.", "template")
 	m.reloads = m.vec("reloads_total", "Times that templates and certificates were read again: done, or failed, after which what failed stays as it was.", "outcome")
+	m.templateStale = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: prefix + "template_stale", Help: "Whether the last attempt to apply a further template failed, so that its file is an older one.",
+	}, []string{"template"})
+	m.registry.MustRegister(m.templateStale)
 	m.readDuration = m.histogram("read_duration_seconds", "Time of reads of Consul; those that bring nothing new are held for 10 seconds.")
 	m.renderDuration = m.histogram("render_duration_seconds", "Time from a read to the rendered state.")
 	m.writeDuration = m.histogram("write_duration_seconds", "Time to write the state file and sync it.")
