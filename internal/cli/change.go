@@ -81,6 +81,13 @@ func (w *writer) suits(keys []string, state *kv.State) error {
 
 // carryOut shows the plan, asks, writes and shows the result.
 func (w *writer) carryOut(ctx context.Context, p plan, rows fleet, state *kv.State) error {
+	writes := p.writes()
+	if writes > 0 {
+		// Before the preview, which must not promise what cannot be.
+		if err := w.store.Check(state, p.changes(), w.author); err != nil {
+			return w.explain(err)
+		}
+	}
 	doc := p.document(w.app, state, rows)
 	if w.dryRun {
 		doc.DryRun = true
@@ -90,7 +97,6 @@ func (w *writer) carryOut(ctx context.Context, p plan, rows fleet, state *kv.Sta
 		return printJSON(w.cmd.OutOrStdout(), doc)
 	}
 	w.preview(w.tell, p, doc)
-	writes := p.writes()
 	if writes == 0 {
 		w.tell.line("nothing to do: %s", p.already())
 		return w.finish(ctx, p, doc)
@@ -152,10 +158,10 @@ func (w *writer) preview(out io.Writer, p plan, doc changeDocument) {
 	// Standard error that is closed is no reason to stop.
 	_ = p.table().write(out, plain)
 	for _, line := range doc.Notes {
-		_, _ = fmt.Fprintf(out, "note: %s\n", line)
+		_, _ = fmt.Fprintf(out, "note: %s\n", escape(line))
 	}
 	for _, line := range doc.Warnings {
-		_, _ = fmt.Fprintf(out, "warning: %s\n", line)
+		_, _ = fmt.Fprintf(out, "warning: %s\n", escape(line))
 	}
 }
 
@@ -163,14 +169,14 @@ func (w *writer) preview(out io.Writer, p plan, doc changeDocument) {
 // Warnings go where they always go.
 func (w *writer) previewDry(p plan, doc changeDocument) error {
 	for _, line := range doc.Warnings {
-		w.tell.line("warning: %s", line)
+		w.tell.line("warning: %s", escape(line))
 	}
 	out := w.cmd.OutOrStdout()
 	if err := p.table().write(out, painter(out)); err != nil {
 		return err
 	}
 	for _, line := range doc.Notes {
-		if _, err := fmt.Fprintf(out, "note: %s\n", line); err != nil {
+		if _, err := fmt.Fprintf(out, "note: %s\n", escape(line)); err != nil {
 			return err
 		}
 	}

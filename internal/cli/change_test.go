@@ -97,6 +97,9 @@ func TestTooManyKeys(t *testing.T) {
 	if state, err := store.Read(t.Context()); err != nil || len(state.Entries) != 0 {
 		t.Errorf("the store holds %+v, %v", state, err)
 	}
+	if code, stdout, stderr := hadrain(t, append(args, "--dry-run")...); code != cli.ExitRefused || stdout != "" {
+		t.Errorf("a dry run of what would be refused: exit status %d, %q, stderr:\n%s", code, stdout, stderr)
+	}
 	if code, _, stderr := hadrain(t, args[:len(args)-1]...); code != 0 {
 		t.Errorf("63 keys: exit status %d, stderr:\n%s", code, stderr)
 	}

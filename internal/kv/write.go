@@ -39,20 +39,36 @@ func (s *Store) Apply(ctx context.Context, from *State, changes []Change, author
 	if len(changes) == 0 {
 		return from.Index, nil
 	}
+	ops, err := s.operations(from, changes, author)
+	if err != nil {
+		return 0, err
+	}
+	return s.commit(ctx, ops)
+}
+
+// Check returns the error that [Store.Apply] would return without asking Consul,
+// so that a preview can show it.
+func (s *Store) Check(from *State, changes []Change, author Author) error {
+	_, err := s.operations(from, changes, author)
+	return err
+}
+
+// operations makes the transaction for at least one change.
+func (s *Store) operations(from *State, changes []Change, author Author) (consulapi.TxnOps, error) {
 	t := transaction{root: s.root, from: from, author: author, stamp: stamp(author.At)}
 	t.add(SentinelKey(s.root), consulapi.KVTxnOp{Verb: consulapi.KVCheckIndex, Index: from.sentinel})
 	for _, c := range changes {
 		if err := t.change(c); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	if len(t.ops) > maxOps {
 		// The journal takes one operation a key, and so does the key itself, or
 		// two if it is deleted.
 		perKey := (len(t.ops) - 1 + len(changes) - 1) / len(changes)
-		return 0, &LimitError{Changes: len(changes), Most: (maxOps - 1) / perKey}
+		return nil, &LimitError{Changes: len(changes), Most: (maxOps - 1) / perKey}
 	}
-	return s.commit(ctx, t.ops)
+	return t.ops, nil
 }
 
 // transaction collects the operations of one write.
