@@ -140,6 +140,7 @@ func testSystemd(t *testing.T, b *balancer, deb string) {
 		b.expectCanary(haproxy.FDRAIN)
 	})
 	t.Run("status", func(t *testing.T) { b.t = t; b.testStatus() })
+	t.Run("units", func(t *testing.T) { b.t = t; b.testUnits() })
 	t.Run("under load", func(t *testing.T) { b.t = t; b.testUnderLoad() })
 	t.Run("reboot without Consul", func(t *testing.T) { b.t = t; b.testRebootWithoutConsul() })
 	t.Run("new machine", func(t *testing.T) { b.t = t; b.testNewMachine() })
@@ -157,6 +158,27 @@ func (b *balancer) testStatus() {
 			return strings.Contains(out, `Status: "1 keys, index `) && strings.Contains(out, `s ago"`), out
 		})
 	}
+}
+
+// testUnits holds the units against what systemd and Consul say of them, and
+// runs the one that needs an instance.
+func (b *balancer) testUnits() {
+	t := b.t
+	for _, unit := range []string{"hadrain-responder.service", "hadrain-render.service", "hadrain-render@x.service", "hadrain-gate.service"} {
+		// It also reports other packages' units that ours mention.
+		out := b.Exec(t, "systemd-analyze", "verify", "--man=no", unit)
+		if strings.Contains(out, "hadrain") {
+			t.Errorf("systemd-analyze verify %s says\n%s", unit, out)
+		}
+	}
+	b.Exec(t, "sh", "-ec", "cp -r /etc/consul.d /run/c; cp /usr/share/doc/hadrain/examples/consul/hadrain.hcl /run/c; consul validate /run/c")
+	b.WriteFile(t, "/etc/hadrain/list.tmpl", `canary is {{ desired "canary" }}`+"\n")
+	b.WriteFile(t, "/etc/default/hadrain-list", "HADRAIN_TEMPLATE=/etc/hadrain/list.tmpl:/etc/list:test -s /etc/list && id -un >/run/who\nINSTANCE_OPTIONS=--http.listen=127.0.0.1:9788\n")
+	b.Exec(t, "systemctl", "start", "hadrain-render@list")
+	b.eventually("grep", "-qx", "canary is drain", "/etc/list")
+	b.eventually("grep", "-qx", "root", "/run/who")
+	b.Exec(t, "curl", "-sf", "http://127.0.0.1:9788/readyz")
+	b.Exec(t, "systemctl", "stop", "hadrain-render@list")
 }
 
 // testUnderLoad does to the responder whatever systemd and people do, while
