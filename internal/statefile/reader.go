@@ -55,14 +55,14 @@ func (r *Reader) Look() (*File, time.Time, error) {
 		return nil, time.Time{}, fmt.Errorf("reading state: %w", err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	id, err := identify(f)
+	id, written, err := identify(f)
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading state %s: %w", r.path, err)
 	}
 	if id == r.last {
 		return nil, id.mtime, r.err
 	}
-	if r.touched(f, id) {
+	if !written && r.touched(f, id) {
 		r.last = id
 		return nil, id.mtime, nil
 	}
@@ -124,19 +124,21 @@ func readAll(f io.Reader, size int64) ([]byte, error) {
 // settle is longer than a tick of any file system's clock.
 const settle = 50 * time.Millisecond
 
-func identify(f *os.File) (identity, error) {
+// identify also reports whether the file was last written to, and not touched:
+// a write sets both of its times to the same, and Touch only one. "drain" is as
+// long as "ready", so an edit in place need not show in anything else.
+func identify(f *os.File) (id identity, written bool, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return identity{}, err
+		return id, false, err
 	}
 	if !info.Mode().IsRegular() {
-		return identity{}, fmt.Errorf("not a regular file (%s)", info.Mode().Type())
+		return id, false, fmt.Errorf("not a regular file (%s)", info.Mode().Type())
 	}
-	id := identity{size: info.Size(), mtime: info.ModTime()}
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return identity{}, errors.ErrUnsupported
+		return id, false, errors.ErrUnsupported
 	}
-	id.dev, id.ino = sys.Dev, sys.Ino
-	return id, nil
+	id = identity{dev: sys.Dev, ino: sys.Ino, size: info.Size(), mtime: info.ModTime()}
+	return id, id.mtime.Equal(time.Unix(sys.Ctim.Unix())), nil
 }

@@ -1,6 +1,7 @@
 package statefile_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -159,6 +160,27 @@ func TestWatchSeesLinkFlips(t *testing.T) {
 	see(desired.Drain)
 	flip("v2", desired.Maint)
 	see(desired.Maint)
+}
+
+// An edit by hand that leaves the last line and the size as they were is refused.
+func TestReaderRefusesAnEditOfTheSameSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	data := write(t, path, desired.Drain)
+	must(t, statefile.Touch(path, time.Now().Add(-time.Hour)))
+	r := statefile.NewReader(path)
+	if _, _, err := r.Look(); err != nil {
+		t.Fatal(err)
+	}
+	must(t, os.WriteFile(path, bytes.Replace(data, []byte("drain"), []byte("ready"), 1), 0o644))
+	for range 2 {
+		if f, _, err := r.Look(); err == nil || f != nil {
+			t.Fatalf("Look = %v, %v, want an error", f, err)
+		}
+	}
+	must(t, statefile.Touch(path, time.Now().Add(-time.Minute)))
+	if f, _, err := r.Look(); err == nil || f != nil {
+		t.Errorf("Look after a touch of the edited file = %v, %v, want an error", f, err)
+	}
 }
 
 // Nothing that stands in the place of the file may hold up whoever looks, take
