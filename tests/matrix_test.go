@@ -3,7 +3,6 @@ package tests_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,112 +19,185 @@ type effect struct {
 
 var inRotation = effect{0, 100}
 
-// inputs are what may stand under a key, "" for nothing. The effect of hold is
-// the one before; that of a rejected value is the one of the value before, or
-// hold's if there was none.
-var inputs = []struct {
-	value  string
-	effect effect
-}{
-	{"", inRotation},
-	{"ready", inRotation},
-	{"drain", effect{haproxy.FDRAIN, 100}},
-	{"maint", effect{haproxy.FMAINT, 100}},
-	{"50%", effect{0, 50}},
-	{"0%", effect{0, 0}},
-	{"hold", effect{}},
-	{"dran", effect{}},
+// hold stands for "whatever it was" among the effects of values.
+var hold = effect{percent: -1}
+
+// effects are those of what may stand under a key, "" for nothing. A value that
+// is not here is rejected.
+var effects = map[string]effect{
+	"":      inRotation,
+	"ready": inRotation,
+	"drain": {haproxy.FDRAIN, 100},
+	"maint": {haproxy.FMAINT, 100},
+	"50%":   {0, 50},
+	"0%":    {0, 0},
+	"hold":  hold,
 }
 
-const (
-	hold     = 6
-	rejected = 7
-)
+var values = []string{"", "ready", "drain", "maint", "50%", "0%", "hold", "dran"}
 
-// afterReload returns the effect in a new HAProxy, which remembers nothing of
-// the one before, of the value `from` followed by the value `to`.
-func afterReload(from, to int) effect {
-	switch {
-	case to == hold, to == rejected && (from == 0 || from >= hold):
-		return inRotation
-	case to == rejected:
-		return inputs[from].effect
-	}
-	return inputs[to].effect
+// A hand is what a person does to a server on HAProxy's socket.
+type hand struct {
+	command string // after "set server NAME "
+	do      func(effect) effect
 }
 
-// live returns the effect in the HAProxy that saw both values.
-func live(from, to int) effect {
-	first := inputs[from].effect
-	if from >= hold {
-		first = inRotation // nothing came before
+var hands = []hand{
+	{"state drain", func(e effect) effect { return effect{haproxy.FDRAIN, e.percent} }},
+	{"state maint", func(e effect) effect { return effect{haproxy.FMAINT, e.percent} }},
+	{"state ready", func(e effect) effect { return effect{0, e.percent} }},
+	{"weight 7", func(e effect) effect { return effect{e.admin, 7} }},
+}
+
+// A model is a server as it has to be, by the reply table alone: every answer
+// but hold's says everything, so nothing that came before it matters.
+type model struct {
+	server  string // of backend web
+	history string // for people
+	value   string // the value in force, the last one that was accepted
+	held    effect // what HAProxy holds
+}
+
+// write puts a value under the server's key. A rejected one leaves the value
+// before in force, and is a hold where there was none.
+func (m *model) write(value string) {
+	m.history += fmt.Sprintf(", %q", value)
+	if _, accepted := effects[value]; accepted {
+		m.value = value
+	} else if m.value == "" {
+		m.value = "hold"
 	}
-	if to >= hold {
-		return first
+	m.check()
+}
+
+// check is an agent check.
+func (m *model) check() {
+	if e := effects[m.value]; e != hold {
+		m.held = e
 	}
-	return inputs[to].effect
+}
+
+// byHand is what a person does to the server, and the check after it.
+func (m *model) byHand(h hand) {
+	m.history += ", by hand " + h.command
+	m.held = h.do(m.held)
+	m.check()
+}
+
+// reload makes HAProxy forget.
+func (m *model) reload() {
+	m.history += ", reload"
+	m.held = inRotation
+	m.check()
+}
+
+// A transition is a server that goes from a value, and perhaps from what a
+// person has set during a hold, to another value.
+type transition struct {
+	model
+	from string
+	hand *hand
+	to   string
+}
+
+func transitions() (all []*transition) {
+	add := func(from string, h *hand, to string) {
+		all = append(all, &transition{
+			model: model{server: fmt.Sprintf("s%d", len(all)), held: inRotation},
+			from:  from, hand: h, to: to,
+		})
+	}
+	for _, to := range values {
+		for _, from := range values {
+			add(from, nil, to)
+		}
+		for i := range hands {
+			add("hold", &hands[i], to)
+		}
+	}
+	return all
 }
 
 // TestTransitions drives a server for each pair of values through Consul and
 // reads back from HAProxy what it made of them.
 func TestTransitions(t *testing.T) {
-	for _, binary := range testpeer.HAProxies(t) {
+	t.Parallel()
+	testpeer.EachHAProxy(t, func(t *testing.T, binary string) {
+		t.Parallel()
 		for name, flags := range map[string][]string{"plain": nil, "up": {"--agent-up"}} {
-			t.Run(filepath.Base(filepath.Dir(binary))+"/"+name, func(t *testing.T) {
-				testTransitions(t, binary, flags)
-			})
+			t.Run(name, func(t *testing.T) { testTransitions(t, binary, flags) })
 		}
-	}
+	})
 }
 
 func testTransitions(t *testing.T, binary string, flags []string) {
+	all := transitions()
 	var servers []string
-	each := func(do func(server string, from, to int)) {
-		for from := range inputs {
-			for to := range inputs {
-				do(fmt.Sprintf("s%d%d", from, to), from, to)
-			}
+	for _, tr := range all {
+		servers = append(servers, fmt.Sprintf("%s web/%s", tr.server, tr.server))
+	}
+	s := newStack(t, options{haproxy: binary, servers: servers, responder: flags})
+	each := func(do func(tr *transition)) {
+		for _, tr := range all {
+			do(tr)
 		}
 	}
-	each(func(server string, _, _ int) { servers = append(servers, fmt.Sprintf("%s web/%s", server, server)) })
-	s := newStack(t, options{haproxy: binary, servers: servers, responder: flags})
-	check := func(when string, want func(from, to int) effect) {
+	write := func(tr *transition, value string) {
+		tr.write(value)
+		if value == "" {
+			s.delete("web/" + tr.server)
+		} else {
+			s.put("web/"+tr.server, value)
+		}
+	}
+	byHand := func(tr *transition, h hand) {
+		tr.byHand(h)
+		s.haproxy.CLI(t, "set server web/"+tr.server+" "+h.command)
+	}
+	check := func() {
 		t.Helper()
 		got := s.servers()
-		each(func(server string, from, to int) {
-			state := got[server]
-			if w := want(from, to); state.Admin != w.admin || state.Percent() != w.percent {
-				t.Errorf("%s, %q then %q: admin %v, weight %d%%, want %v, %d%%",
-					when, inputs[from].value, inputs[to].value, state.Admin, state.Percent(), w.admin, w.percent)
+		each(func(tr *transition) {
+			state := got[tr.server]
+			if w := tr.held; state.Admin != w.admin || state.Percent() != w.percent {
+				t.Errorf("%s: admin %v, weight %d%%, want %v, %d%%", tr.history[2:], state.Admin, state.Percent(), w.admin, w.percent)
 			}
 		})
 	}
-	set := func(server string, value string) {
-		if value == "" {
-			s.delete("web/" + server)
-		} else {
-			s.put("web/"+server, value)
-		}
+	checkNext := func() {
+		t.Helper()
+		now := time.Now()
+		s.askedSince(len(all), func(row statusjson.Row) bool { return row.Asked.After(now) })
+		check()
 	}
 
-	each(func(server string, from, _ int) { set(server, inputs[from].value) })
-	s.settle(len(servers))
-	check("first value", func(from, _ int) effect { return live(0, from) })
-	each(func(server string, _, to int) { set(server, inputs[to].value) })
-	s.settle(len(servers))
-	check("second value", live)
+	each(func(tr *transition) { write(tr, tr.from) })
+	s.settle(len(all))
+	check()
+	each(func(tr *transition) {
+		if tr.hand != nil {
+			byHand(tr, *tr.hand)
+		}
+	})
+	checkNext()
+	each(func(tr *transition) { write(tr, tr.to) })
+	s.settle(len(all))
+	check()
+	for _, h := range hands { // which the next check ends, except during a hold
+		each(func(tr *transition) { byHand(tr, h) })
+		checkNext()
+	}
 
 	// A new render knows rejected values' predecessors from the file alone, and
 	// a new HAProxy knows nothing.
 	s.render.Stop(t)
 	s.startRender()
 	s.put("canary", "ready") // moves the index: the new render has read everything
-	s.settle(len(servers))
-	check("after a restart of render", live)
-	reloaded := time.Now()
+	s.settle(len(all))
+	check()
 	s.haproxy.Reload(t)
-	s.askedSince(len(servers), func(row statusjson.Row) bool { return row.Asked.After(reloaded) })
-	check("after a reload of HAProxy", afterReload)
+	each(func(tr *transition) { tr.reload() })
+	checkNext()
 }
 
 func TestRowOverridesItsGroup(t *testing.T) {
@@ -145,6 +217,22 @@ func TestRowOverridesItsGroup(t *testing.T) {
 	step("the row is in maintenance", func() { s.put("web/a", "maint") }, maint, drain)
 	step("the row's key is deleted", func() { s.delete("web/a") }, drain, drain)
 	step("the group's key is deleted", func() { s.delete("canary") }, inRotation, inRotation)
+}
+
+// TestTypoDoesNotHideTheGroup: a value that is none, under a key that had none
+// before, leaves the answer to the group, also in a new HAProxy.
+func TestTypoDoesNotHideTheGroup(t *testing.T) {
+	s := newStack(t, options{servers: []string{"a web/a canary", "b web/b canary"}})
+	s.put("canary", "drain")
+	s.settle(2)
+	s.put("web/a", "dran")
+	s.settle(2)
+	s.expect("a", haproxy.FDRAIN, 100)
+	reloaded := time.Now()
+	s.haproxy.Reload(t)
+	s.askedSince(2, func(row statusjson.Row) bool { return row.Asked.After(reloaded) })
+	s.expect("a", haproxy.FDRAIN, 100)
+	s.expect("b", haproxy.FDRAIN, 100)
 }
 
 // TestOtherRoot serves the keys of a fleet that exists already, written by

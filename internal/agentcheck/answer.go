@@ -52,16 +52,24 @@ func Respond(line []byte, form desired.Form, lookup func(key []byte) (desired.St
 	case lookup == nil:
 		return Answer{Reply: desired.ReplyUnsynced, Kind: Unsynced, Key: -1}
 	}
-	form = q.Form
-	for i := 0; ; i++ {
-		key := q.Next()
-		if len(key) == 0 {
-			return Answer{Reply: desired.Ready.Reply(form), Kind: Ready, Key: -1}
-		}
-		if state, ok := lookup(key); ok {
-			return Answer{Reply: state.Reply(form), Kind: kindOf(state), Key: i}
+	state, at := resolve(q, lookup)
+	return Answer{Reply: state.Reply(q.Form), Kind: kindOf(state), Key: at}
+}
+
+// resolve is [desired.Resolve] without allocations. at is the place of the key
+// that answers, -1 if none does.
+func resolve(q Question, lookup func(key []byte) (desired.State, bool)) (state desired.State, at int) {
+	state, at = desired.Ready, -1
+	for i, key := 0, q.Next(); len(key) > 0; i, key = i+1, q.Next() {
+		found, ok := lookup(key)
+		switch {
+		case ok && found != desired.Unset:
+			return found, i
+		case ok && at < 0:
+			state, at = found, i
 		}
 	}
+	return state, at
 }
 
 func kindOf(s desired.State) Kind {
@@ -72,7 +80,7 @@ func kindOf(s desired.State) Kind {
 		return Drain
 	case desired.Maint:
 		return Maint
-	case desired.Hold:
+	case desired.Hold, desired.Unset:
 		return Hold
 	}
 	return Weight

@@ -81,7 +81,7 @@ func parse(line string, form desired.Form) (desired.Form, []string, bool) {
 
 func FuzzParseQuestion(f *testing.F) {
 	for _, seed := range []string{
-		"web/a canary", "web/x canary web/b", "held", "+up -weight web/a", "-up", " \t ", "a\u00a0b\u2003c", "a\x85b\xff", "\xe2\x80", "k\x00k", "a +b",
+		"web/a canary", "web/x canary web/b", "held", "+up -weight web/a", "typo canary", "typo none", "none typo typo web/b", "-up", " \t ", "a\u00a0b\u2003c", "a\x85b\xff", "\xe2\x80", "k\x00k", "a +b",
 		strings.Repeat("k ", 65), strings.Repeat("k", 4097),
 	} {
 		f.Add(seed, uint8(0))

@@ -13,7 +13,7 @@ import (
 )
 
 var states = map[string]desired.State{
-	"web/a": desired.Ready, "web/b": desired.Maint, "canary": desired.Drain, "held": desired.Hold, `x\ny`: desired.Maint,
+	"web/a": desired.Ready, "web/b": desired.Maint, "canary": desired.Drain, "held": desired.Hold, "typo": desired.Unset, `x\ny`: desired.Maint,
 }
 
 func lookup(key []byte) (desired.State, bool) { s, ok := states[string(key)]; return s, ok }

@@ -102,6 +102,7 @@ func TestReply(t *testing.T) {
 		{weight(t, 50), [4]string{"ready 50%", "up ready 50%", "ready 50%", "up ready 50%"}},
 		{weight(t, 0), [4]string{"ready 0%", "up ready 0%", "ready 0%", "up ready 0%"}},
 		{desired.Hold, [4]string{"hold", "hold", "hold", "hold"}},
+		{desired.Unset, [4]string{"hold", "hold", "hold", "hold"}},
 	} {
 		for i, form := range []desired.Form{0, up, bare, up | bare} {
 			if got := tc.state.Reply(form); got != tc.want[i]+"\n" {
@@ -163,13 +164,13 @@ func TestAccept(t *testing.T) {
 			"first value is a typo", "reday",
 			desired.Row{},
 			false,
-			desired.Row{Key: key, State: desired.Hold, Rejected: `"reday": want ready, drain, maint, hold or N%; on hold`},
+			desired.Row{Key: key, State: desired.Unset, Rejected: `"reday": want ready, drain, maint, hold or N%; on hold`},
 		},
 		{
 			"typo after hold", "reday",
 			desired.Row{Key: key, State: desired.Hold},
 			true,
-			desired.Row{Key: key, State: desired.Hold, Rejected: `"reday": want ready, drain, maint, hold or N%; on hold`},
+			desired.Row{Key: key, State: desired.Hold, Rejected: `"reday": want ready, drain, maint, hold or N%; keeping hold`},
 		},
 		{
 			"emptied", "", drained, true,
@@ -288,6 +289,25 @@ func ExampleState_Reply() {
 	// maint: "maint 100%\n" <nil>
 	// 25%: "ready 25%\n" <nil>
 	// hold: "hold\n" <nil>
+}
+
+// A typo under a key that never had a value does not hide the group's drain.
+func TestResolveUnset(t *testing.T) {
+	state := map[string]desired.State{"typo": desired.Unset, "other": desired.Unset, "canary": desired.Drain, "held": desired.Hold}
+	lookup := func(key string) (desired.State, bool) { s, ok := state[key]; return s, ok }
+	for question, want := range map[string]string{
+		"typo":              "hold by typo",
+		"typo none":         "hold by typo",
+		"none typo other":   "hold by typo",
+		"typo canary":       "drain by canary",
+		"typo other canary": "drain by canary",
+		"held canary":       "hold by held",
+		"none":              "ready by ",
+	} {
+		if s, key := desired.Resolve(strings.Fields(question), lookup); s.String()+" by "+key != want {
+			t.Errorf("Resolve(%q) = %v by %q, want %s", question, s, key, want)
+		}
+	}
 }
 
 func ExampleResolve() {

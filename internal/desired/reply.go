@@ -42,7 +42,7 @@ func makeReplies() (all [forms][maxState + 1]string) {
 func makeReply(s State, f Form) string {
 	reply := s.String()
 	switch s {
-	case Hold:
+	case Hold, Unset:
 		return reply + "\n"
 	case Ready, Drain, Maint:
 		if f&NoWeight == 0 {
@@ -64,13 +64,21 @@ func (s State) Reply(f Form) string {
 }
 
 // Resolve returns the state of the first of keys that has one, and that key.
-// If none has one it returns Ready and "": a server that nobody spoke about is
-// in rotation.
+// A key that is [Unset] has one only if none behind it has. If none has one it
+// returns Ready and "": a server that nobody spoke about is in rotation.
 func Resolve(keys []string, lookup func(key string) (State, bool)) (State, string) {
+	held := ""
 	for _, key := range keys {
-		if state, ok := lookup(key); ok {
+		state, ok := lookup(key)
+		switch {
+		case ok && state != Unset:
 			return state, key
+		case ok && held == "":
+			held = key
 		}
+	}
+	if held != "" {
+		return Unset, held
 	}
 	return Ready, ""
 }

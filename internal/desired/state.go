@@ -17,6 +17,10 @@ const (
 	Drain              // no new sessions, running ones continue
 	Maint              // out of rotation, health checks stopped
 	Hold               // leave HAProxy as it is
+	// Unset is the state of a key whose only values so far were rejected: there
+	// is nothing to keep. It lets the keys behind it answer, as before it was
+	// written; where none has a value it is a hold. No value asks for it.
+	Unset
 	weight0
 )
 
@@ -41,7 +45,7 @@ func (s State) Percent() (int, bool) {
 	return int(s - weight0), true
 }
 
-// String returns the word that [ParseState] takes for s.
+// String returns the word that [ParseState] takes for s; for Unset that of Hold.
 func (s State) String() string {
 	switch s {
 	case Ready:
@@ -50,7 +54,7 @@ func (s State) String() string {
 		return "drain"
 	case Maint:
 		return "maint"
-	case Hold:
+	case Hold, Unset:
 		return "hold"
 	}
 	if percent, ok := s.Percent(); ok {

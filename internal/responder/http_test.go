@@ -23,7 +23,7 @@ func served(t *testing.T) *daemon {
 		t.Fatal(err)
 	}
 	d := start(t, path, nil)
-	for _, q := range []string{"web/a canary", "web/b canary", "web/c canary", "<script>alert(1)</script> canary", "no", "-bad"} {
+	for _, q := range []string{"web/a canary", "web/b nobody", "web/c canary", "<script>alert(1)</script> canary", "no", "-bad"} {
 		d.ask(t, q)
 	}
 	return d

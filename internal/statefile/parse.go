@@ -165,7 +165,7 @@ func parseRow(line string) (desired.Row, error) {
 		return desired.Row{}, fmt.Errorf("key %q: text after the state", key)
 	}
 	if rejected, ok := strings.CutPrefix(comment, rejectedMark); ok {
-		row.Rejected = rejected
+		row.Rejected, row.State = rejected, desired.RejectedState(state, rejected)
 	} else {
 		row.Note = strings.TrimPrefix(comment, noteMark)
 	}
