@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"fmt"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"hadrain/internal/cmdline"
 	"hadrain/internal/dev"
 )
 
@@ -19,6 +22,9 @@ func devCommand() *cobra.Command {
 	f.BoolVar(&opts.Demo, "demo", false, "play a story of half a minute, then end")
 	f.StringVar(&opts.Frontend, "frontend", "", "where HAProxy listens for requests, HOST:PORT (default a free port of 127.0.0.1)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if _, _, err := net.SplitHostPort(opts.Frontend); opts.Frontend != "" && err != nil {
+			return cmdline.Usage(fmt.Errorf("--frontend %q: want HOST:PORT, such as 127.0.0.1:8080", opts.Frontend))
+		}
 		opts.Program = os.Args[0]
 		return dev.Run(cmd.Context(), opts, cmd.OutOrStdout())
 	}
