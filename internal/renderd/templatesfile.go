@@ -53,7 +53,7 @@ func readTemplates(path string) ([]render.Template, error) {
 		return nil, fmt.Errorf("reading templates from %s: want one document, not several", path)
 	}
 	if len(content.Templates) == 0 {
-		return nil, fmt.Errorf("reading templates from %s: there is none under templates:", path)
+		return nil, fmt.Errorf("reading templates from %s: there are none in its list", path)
 	}
 	made := make([]render.Template, len(content.Templates))
 	for i, e := range content.Templates {

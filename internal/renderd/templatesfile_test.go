@@ -14,7 +14,7 @@ import (
 func TestReadTemplates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "templates.yml")
 	for text, want := range map[string]string{
-		"":                                       "there is none under templates:",
+		"":                                       "there are none in its list",
 		"templates:\n  - sourc: a\n":             path + ":2: unknown key sourc",
 		"templates: []\nmore: 1\n":               path + ":2: unknown key more",
 		"templates:\n - source: a\n   source: b": path + ":3: ",
