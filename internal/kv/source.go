@@ -2,8 +2,9 @@ package kv
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/maphash"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,13 +57,11 @@ func (c Config) Lister(client *consulapi.Client, root string) ListFunc {
 // A Read is an accepted read that brought other keys, or another index, than
 // the one before. Whoever holds one must not change it.
 type Read struct {
-	// Generation counts reads from 1. It comes first because the library
-	// compares reads deeply, and stops at the first difference.
-	Generation uint64
-	Index      uint64    // Consul's index of the prefix
-	At         time.Time // when the answer came
-	ID         string    // of the sentinel
-	Pairs      []*dep.KeyPair
+	Generation uint64         // counts from 1
+	Index      uint64         // Consul's index of the prefix
+	At         time.Time      // when the answer came
+	ID         string         // of the sentinel
+	Pairs      []*dep.KeyPair // nil after [Watch.Release]
 }
 
 // source is the strict [dep.Dependency]. The library's view of it never sees
@@ -78,16 +77,28 @@ type source struct {
 
 	busy   sync.Mutex             // held by Fetch: what follows belongs to it
 	index  uint64                 // to block on; 0: do not block
-	read   *Read                  // the last one; nil before the first
+	last   trace                  // of the last read that was news
 	next   time.Time              // not before this is the next read
 	tries  int                    // failures in a row
+	seed   maphash.Seed           // of digests
+	latest atomic.Pointer[Read]   // the last one that was news; nil before the first
 	expect atomic.Pointer[string] // id that the sentinel must have; "": any
+	again  atomic.Bool            // the next accepted read is news, whatever it brings
 	health atomic.Pointer[Health]
+}
+
+// A trace is what has to be known of a read to tell whether the next is news.
+// The keys themselves would take as much memory again.
+type trace struct {
+	generation uint64 // 0: whatever comes is news
+	index      uint64
+	id         string
+	digest     uint64
 }
 
 func newSource(ctx context.Context, cfg WatchConfig, notify func()) *source {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &source{cfg: cfg, ctx: ctx, cancel: cancel, notify: notify}
+	s := &source{cfg: cfg, ctx: ctx, cancel: cancel, notify: notify, seed: maphash.MakeSeed()}
 	s.expect.Store(&cfg.ID)
 	s.health.Store(&Health{})
 	return s
@@ -124,11 +135,15 @@ func (s *source) Fetch(*dep.ClientSet, *dep.QueryOptions) (any, *dep.ResponseMet
 			break
 		}
 		took, changed := time.Since(start), err == nil && s.differs(read)
+		if changed {
+			s.latest.Store(read)
+		}
 		s.settle(read, err, changed, took)
 		s.cfg.Observe(err, changed, took)
 		s.notify()
 		if changed {
-			return s.read, &dep.ResponseMetadata{LastIndex: s.read.Generation}, nil
+			// The library keeps what it is given; the keys are not for it to keep.
+			return read.Generation, &dep.ResponseMetadata{LastIndex: read.Generation}, nil
 		}
 	}
 	return nil, nil, dep.ErrStopped
@@ -173,10 +188,34 @@ func (s *source) list(index uint64) (*Answer, error) {
 	return s.cfg.List(ctx, index)
 }
 
-// differs reports whether read is news.
+// differs reports whether read is news, and then makes it what the next one is
+// compared with.
 func (s *source) differs(read *Read) bool {
-	return s.read == nil || read.Index != s.read.Index || read.ID != s.read.ID ||
-		!slices.EqualFunc(read.Pairs, s.read.Pairs, func(a, b *dep.KeyPair) bool { return *a == *b })
+	now := trace{generation: s.last.generation, index: read.Index, id: read.ID, digest: digest(s.seed, read.Pairs)}
+	if now == s.last && s.last.generation != 0 && !s.again.Swap(false) {
+		return false
+	}
+	s.again.Store(false)
+	now.generation++
+	read.Generation, s.last = now.generation, now
+	return true
+}
+
+// digest tells lists of pairs apart.
+func digest(seed maphash.Seed, pairs []*dep.KeyPair) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	var numbers [5 * 8]byte
+	for _, p := range pairs {
+		// The lengths tell where one text ends and the next begins.
+		for i, n := range [...]uint64{uint64(len(p.Path)), uint64(len(p.Value)), p.CreateIndex, p.ModifyIndex, p.Flags} {
+			binary.LittleEndian.PutUint64(numbers[8*i:], n)
+		}
+		_, _ = h.Write(numbers[:]) // never fails
+		_, _ = h.WriteString(p.Path)
+		_, _ = h.WriteString(p.Value)
+	}
+	return h.Sum64()
 }
 
 // settle records how a read ended and when the next one is due.
@@ -198,11 +237,6 @@ func (s *source) settle(read *Read, err *ReadError, changed bool, took time.Dura
 		return
 	}
 	if changed {
-		if s.read != nil {
-			read.Generation = s.read.Generation
-		}
-		read.Generation++
-		s.read = read
 		s.expect.Store(&read.ID)
 	}
 	s.index, s.tries = read.Index, 0
@@ -213,7 +247,7 @@ func (s *source) settle(read *Read, err *ReadError, changed bool, took time.Dura
 		s.next = now
 	}
 	health.Failure, health.Since = nil, time.Time{}
-	health.Accepted, health.Generation = read.At, s.read.Generation
+	health.Accepted, health.Generation = read.At, s.last.generation
 	s.health.Store(&health)
 }
 

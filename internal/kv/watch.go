@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	dep "github.com/hashicorp/consul-template/dependency"
@@ -38,7 +37,6 @@ type Health struct {
 type Watch struct {
 	source  *source
 	changed chan struct{}
-	latest  atomic.Pointer[Read]
 }
 
 // NewWatch returns a watch that reads once [Watch.Run] runs, and not after ctx
@@ -57,14 +55,26 @@ func (w *Watch) Changed() <-chan struct{} { return w.changed }
 func (w *Watch) Health() Health { return *w.source.health.Load() }
 
 // Latest returns the last read that brought news; nil before the first. It may
-// be one generation behind Health for a moment.
-func (w *Watch) Latest() *Read { return w.latest.Load() }
+// be one generation ahead of Health for a moment.
+func (w *Watch) Latest() *Read { return w.source.latest.Load() }
+
+// Release forgets the keys of read, which nobody needs any more: they take more
+// memory than all else.
+func (w *Watch) Release(read *Read) {
+	rest := *read
+	rest.Pairs = nil
+	w.source.latest.CompareAndSwap(read, &rest)
+}
 
 // Dependency is the name of the data for a template's brain.
 func (w *Watch) Dependency() dep.Dependency { return w.source }
 
-// ExpectAny lets the next read have any sentinel id.
-func (w *Watch) ExpectAny() { w.source.expect.Store(new(string)) }
+// ExpectAny lets the next read have any sentinel id, and makes it news even if
+// it brings what the last one brought.
+func (w *Watch) ExpectAny() {
+	w.source.expect.Store(new(string))
+	w.source.again.Store(true)
+}
 
 // Run reads until the context of [NewWatch] ends, and returns when nothing
 // reads any more: nil, or an error if the library stops by itself.
@@ -88,11 +98,9 @@ func (w *Watch) relay(watcher *watch.Watcher) error {
 		case <-w.source.ctx.Done():
 			return nil
 		case view := <-watcher.DataCh():
-			read, ok := view.Data().(*Read)
-			if !ok {
+			if _, ok := view.Data().(uint64); !ok {
 				return errors.New("consul-template delivered something else than was read")
 			}
-			w.latest.Store(read)
 			w.notify()
 		// The source reports its failures itself and returns none: these two
 		// are for what the library may find wrong.

@@ -269,3 +269,31 @@ func TestStopsAtOnce(t *testing.T) {
 	})
 	// play fails on a goroutine that does not end: the bubble deadlocks.
 }
+
+// Keys that were released are still compared with, and come again when they are
+// asked for.
+func TestRelease(t *testing.T) {
+	same := step{time.Second, answer(7, idA, "a", "drain"), nil}
+	play(t, kv.WatchConfig{}, []step{same, same, same}, func(w *kv.Watch, _ *script) {
+		after(1100 * time.Millisecond)
+		old := w.Latest()
+		w.Release(old)
+		if got := w.Latest(); got.Pairs != nil || got.Index != 7 || len(old.Pairs) != 2 {
+			t.Errorf("released: %+v, and the one before has %d pairs, want none and 2", got, len(old.Pairs))
+		}
+		after(1200 * time.Millisecond)
+		if got := w.Latest(); got.Generation != 1 {
+			t.Errorf("generation %d after the same again, want 1", got.Generation)
+		}
+		w.ExpectAny()
+		after(time.Second)
+		got := w.Latest()
+		if got.Generation != 2 || len(got.Pairs) != 2 {
+			t.Errorf("generation %d with %d pairs after ExpectAny, want 2 and 2", got.Generation, len(got.Pairs))
+		}
+		w.Release(old)
+		if w.Latest() != got {
+			t.Error("the keys of a newer read were released with those of an older one")
+		}
+	})
+}

@@ -84,10 +84,7 @@ func (l *loop) follow() {
 	health := l.watch.Health()
 	l.logFailure(health.Failure)
 	read := l.watch.Latest()
-	// Without a file because its id was given up, even the old read is news,
-	// once Consul says again that it is current.
-	again := l.file == nil && health.Failure == nil && health.Generation == l.generation
-	if read != nil && (read.Generation != l.generation || again) {
+	if read != nil && read.Generation != l.generation {
 		l.render(read)
 	}
 	// An unchanged read speaks for the file only if the file is made of the
@@ -118,6 +115,7 @@ func (l *loop) render(read *kv.Read) {
 	for _, a := range l.appliers {
 		a.offer(&snapshot{generation: read.Generation, file: file, pairs: read.Pairs})
 	}
+	l.watch.Release(read)
 }
 
 // install makes the file on disk the one that was rendered, as of the last
