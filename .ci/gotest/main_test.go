@@ -75,3 +75,40 @@ func TestReport(t *testing.T) {
 		})
 	}
 }
+
+func TestMayRunAgain(t *testing.T) {
+	const (
+		failed = `{"Action":"fail","Package":"b","Test":"TestBad/case"}
+{"Action":"fail","Package":"b","Test":"TestBad"}
+{"Action":"fail","Package":"b"}
+`
+		noBuild = `{"Action":"fail","Package":"d"}` + "\n"
+	)
+	for name, tc := range map[string]struct {
+		in     string
+		strict bool
+		want   bool
+	}{
+		"a test failed":            {stream + failed, false, true},
+		"a test failed, one skips": {stream + failed, true, false},
+		"nothing failed":           {stream, false, false},
+		"nothing passed":           {failed, false, false},
+		"a package does not build": {stream + failed + noBuild, false, false},
+		"a package died":           {stream + failures, false, false},
+		"many tests failed":        {stream + strings.Repeat(failed, 6), false, false},
+		"it died behind a failure": {stream + strings.Replace(failed, `{"Action":"fail","Package":"b"}`, `{"Action":"output","Package":"b","Test":"TestHang","Output":"panic\n"}`+"\n"+`{"Action":"fail","Package":"b"}`, 1), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReport(&strings.Builder{})
+			if err := r.read(strings.NewReader(tc.in)); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.mayRunAgain(tc.strict); got != tc.want {
+				t.Errorf("mayRunAgain = %t, want %t; failures %q, died %t", got, tc.want, r.failures, r.died)
+			}
+			if tc.want && strings.Join(r.failures, "") != "b TestBad\n" {
+				t.Errorf("failures %q", r.failures)
+			}
+		})
+	}
+}
