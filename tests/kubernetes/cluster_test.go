@@ -17,17 +17,27 @@ import (
 	"hadrain/internal/testpeer"
 )
 
-const (
-	namespace = "hadrain"
-	node      = "n1"
-	// nodeIP is the address of the bridge that the pods are on, and with it the
-	// node's, where Consul and the servers behind HAProxy listen.
-	nodeIP  = "198.18.8.1"
-	podCIDR = "198.18.8.0/24"
+// namespace is where the pods are.
+const namespace = "hadrain"
+
+// A network is a bridge with a node and its pods.
+type network struct {
+	node    string // the node's name
+	address string // the node's, which the bridge has; Consul and servers listen there, too
+	bits    string
+	subnet  string // of the pods
+	route   string
+	port    int // of the kubelet's health; it is followed by its own
+}
+
+var (
+	ipv4 = network{"n4", "198.18.8.1", "24", "198.18.8.0/24", "0.0.0.0/0", 10400}
+	ipv6 = network{"n6", "fd00:8::1", "64", "fd00:8::/64", "::/0", 10600}
 )
 
-// A cluster is an API server with a kubelet. There is no scheduler and no
-// controller: the tests make the pods, and say on which node they are.
+// A cluster is an API server with two nodes, one of each address family. There
+// is no scheduler and no controller: the tests make the pods, and say on which
+// node they are.
 type cluster struct {
 	*api
 	dir string // in memory
@@ -37,9 +47,16 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{dir: workDir(t)}
-	shell(t, "mount --make-rshared /; ip link set lo up; ip link add hadrain0 type bridge; ip addr add "+nodeIP+"/24 dev hadrain0; ip link set hadrain0 up; echo 1 >/proc/sys/net/ipv4/ip_forward")
+	shell(t, "mount --make-rshared /; ip link set lo up")
+	for _, n := range []network{ipv4, ipv6} {
+		shell(t, strings.NewReplacer("NODE", n.node, "ADDRESS", n.address+"/"+n.bits).Replace(
+			`ip link add br-NODE type bridge; echo 0 >/proc/sys/net/ipv6/conf/br-NODE/accept_dad; ip addr add ADDRESS dev br-NODE; ip link set br-NODE up`))
+	}
 	c.startAPI(t)
-	c.startKubelet(t)
+	archives := images(t, c.dir)
+	for _, n := range []network{ipv4, ipv6} {
+		c.startNode(t, n, archives)
+	}
 	c.create(t, "/api/v1/namespaces", object{
 		"kind": "Namespace", "apiVersion": "v1",
 		"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}},
@@ -68,9 +85,9 @@ func shell(t *testing.T, script string) string {
 
 // start starts a program that logs a lot. Its last lines are shown if the test
 // fails.
-func (c *cluster) start(t *testing.T, name string, args ...string) *testpeer.Process {
+func start(t *testing.T, dir, name string, args ...string) *testpeer.Process {
 	t.Helper()
-	path := filepath.Join(c.dir, name+".log")
+	path := filepath.Join(dir, name+".log")
 	log, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +103,14 @@ func (c *cluster) start(t *testing.T, name string, args ...string) *testpeer.Pro
 	return testpeer.Start(t, cmd)
 }
 
-func (c *cluster) write(t *testing.T, name, text string) string {
+// write makes a file in dir, in whose text @DIR@ is dir.
+func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
-	path := filepath.Join(c.dir, name)
+	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "@DIR@", c.dir)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "@DIR@", dir)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -102,13 +120,13 @@ func (c *cluster) write(t *testing.T, name, text string) string {
 func (c *cluster) startAPI(t *testing.T) {
 	t.Helper()
 	const etcd = "http://127.0.0.1:2379"
-	c.start(t, "etcd", "--data-dir", c.dir+"/etcd", "--unsafe-no-fsync",
+	start(t, c.dir, "etcd", "--data-dir", c.dir+"/etcd", "--unsafe-no-fsync",
 		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380")
-	key := c.write(t, "sa.key", signingKey(t))
-	server := c.start(t, "kube-apiserver",
-		"--etcd-servers="+etcd, "--cert-dir="+c.dir+"/certs", "--bind-address=127.0.0.1", "--secure-port=6443", "--advertise-address="+nodeIP,
+	key := write(t, c.dir, "sa.key", signingKey(t))
+	server := start(t, c.dir, "kube-apiserver",
+		"--etcd-servers="+etcd, "--cert-dir="+c.dir+"/certs", "--bind-address=127.0.0.1", "--secure-port=6443", "--advertise-address="+ipv4.address,
 		"--service-account-issuer=https://hadrain.invalid", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
-		"--token-auth-file="+c.write(t, "tokens.csv", token+",admin,1,system:masters\n"), "--authorization-mode=AlwaysAllow",
+		"--token-auth-file="+write(t, c.dir, "tokens.csv", token+",admin,1,system:masters\n"), "--authorization-mode=AlwaysAllow",
 		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount")
 	c.api = newAPI()
 	testpeer.WaitFor(t, "the API server to be ready", func() (bool, string) {
@@ -136,47 +154,50 @@ func signingKey(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}))
 }
 
-// startKubelet starts containerd with our images, and the kubelet, and waits
-// until its node is registered.
-func (c *cluster) startKubelet(t *testing.T) {
+// startNode starts containerd with the images, and the kubelet, and waits until
+// the node is ready.
+func (c *cluster) startNode(t *testing.T, n network, archives []string) {
 	t.Helper()
-	c.write(t, "cni/10-hadrain.conflist", cniConfig)
-	c.start(t, "containerd", "-c", c.write(t, "containerd.toml", containerdConfig))
+	dir := filepath.Join(c.dir, n.node)
+	words := strings.NewReplacer("NODE", n.node, "ADDRESS", n.address, "SUBNET", n.subnet, "ROUTE", n.route,
+		"HEALTHPORT", fmt.Sprint(n.port), "KUBELETPORT", fmt.Sprint(n.port+1))
+	write(t, dir, "cni/10-hadrain.conflist", words.Replace(cniConfig))
+	start(t, dir, "containerd", "-c", write(t, dir, "containerd.toml", containerdConfig))
 	ctr := testpeer.Need(t, "ctr")
 	testpeer.WaitFor(t, "containerd to answer", func() (bool, string) {
-		out, err := exec.Command(ctr, "-a", c.dir+"/c.sock", "version").CombinedOutput()
+		out, err := exec.Command(ctr, "-a", dir+"/c.sock", "version").CombinedOutput()
 		return err == nil, string(out)
 	})
-	for _, image := range images(t, c.dir) {
-		shell(t, fmt.Sprintf("%s -a %s/c.sock -n k8s.io images import %s", ctr, c.dir, image))
+	for _, archive := range archives {
+		shell(t, fmt.Sprintf("%s -a %s/c.sock -n k8s.io images import %s", ctr, dir, archive))
 	}
-	kubelet := c.start(t, "kubelet",
-		"--config="+c.write(t, "kubelet.yaml", kubeletConfig), "--kubeconfig="+c.write(t, "kubeconfig", kubeconfig),
-		"--root-dir="+c.dir+"/kubelet", "--cert-dir="+c.dir+"/kubelet/pki", "--hostname-override="+node, "--node-ip="+nodeIP)
+	kubelet := start(t, dir, "kubelet",
+		"--config="+write(t, dir, "kubelet.yaml", words.Replace(kubeletConfig)), "--kubeconfig="+write(t, dir, "kubeconfig", kubeconfig),
+		"--root-dir="+dir+"/kubelet", "--cert-dir="+dir+"/kubelet/pki", "--hostname-override="+n.node, "--node-ip="+n.address)
 	testpeer.WaitFor(t, "the node to be ready", func() (bool, string) {
 		select {
 		case <-kubelet.Done():
 			t.Fatal("kubelet exited")
 		default:
 		}
-		body, err := c.request("GET", "/api/v1/nodes/"+node, "", nil)
+		body, err := c.request("GET", "/api/v1/nodes/"+n.node, "", nil)
 		if err != nil {
 			return false, err.Error()
 		}
-		var n struct {
+		var status struct {
 			Status struct{ Conditions []condition }
 		}
-		if err := json.Unmarshal(body, &n); err != nil {
+		if err := json.Unmarshal(body, &status); err != nil {
 			t.Fatal(err)
 		}
-		ready := find(n.Status.Conditions, "Ready")
+		ready := find(status.Status.Conditions, "Ready")
 		return ready.Status == "True", ready.Message
 	})
 }
 
 const cniConfig = `{"cniVersion": "0.4.0", "name": "hadrain", "plugins": [
-	{"type": "bridge", "bridge": "hadrain0", "isGateway": true, "ipMasq": false,
-	 "ipam": {"type": "host-local", "ranges": [[{"subnet": "` + podCIDR + `"}]], "dataDir": "@DIR@/ipam", "routes": [{"dst": "0.0.0.0/0"}]}}]}`
+	{"type": "bridge", "bridge": "br-NODE", "isGateway": true, "ipMasq": false,
+	 "ipam": {"type": "host-local", "ranges": [[{"subnet": "SUBNET"}]], "dataDir": "@DIR@/ipam", "routes": [{"dst": "ROUTE"}]}}]}`
 
 // The first two plugin settings: nobody here may lower a process's oom score,
 // and there need not be an AppArmor.
@@ -204,7 +225,7 @@ authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
 cgroupsPerQOS: false
-clusterDNS: ["` + nodeIP + `"]
+clusterDNS: ["ADDRESS"]
 enforceNodeAllocatable: []
 failCgroupV1: false
 failSwapOn: false
@@ -212,6 +233,8 @@ oomScoreAdj: 0
 makeIPTablesUtilChains: false
 address: 127.0.0.1
 healthzBindAddress: 127.0.0.1
+healthzPort: HEALTHPORT
+port: KUBELETPORT
 readOnlyPort: 0
 containerRuntimeEndpoint: unix://@DIR@/c.sock
 podLogsDir: @DIR@/podlogs

@@ -20,7 +20,7 @@ func newConsul(t *testing.T) *testpeer.ConsulServer {
 	t.Helper()
 	s := testpeer.Consul(t, testpeer.ConsulConfig{
 		Persistent: true, TCP: true, Token: rootToken,
-		HCL: `addresses { http = "127.0.0.1 ` + nodeIP + `" }
+		HCL: `addresses { http = "127.0.0.1 ` + ipv4.address + " " + ipv6.address + `" }
 acl { enabled = true default_policy = "deny" tokens { initial_management = "` + rootToken + `" } }`,
 	})
 	setKey(t, s, ".hadrain", "v1 id=9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d")

@@ -18,11 +18,11 @@ type backends struct {
 	asked   [2]atomic.Int64
 }
 
-func newBackends(t *testing.T) *backends {
+func newBackends(t *testing.T, n network) *backends {
 	t.Helper()
 	b := &backends{}
 	for i := range b.address {
-		l, err := net.Listen("tcp", nodeIP+":0")
+		l, err := net.Listen("tcp", net.JoinHostPort(n.address, "0"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 // TestKubernetes is one story on one cluster: starting one takes longer than
 // most of its parts.
 func TestKubernetes(t *testing.T) {
-	s := &story{t: t, cluster: newCluster(t), consul: newConsul(t), backends: newBackends(t)}
+	s := &story{t: t, cluster: newCluster(t), consul: newConsul(t), backends: newBackends(t, ipv4)}
 	t.Run("the API server takes every variant", s.dryRun)
 	s.setUp(t)
 	for _, part := range []struct {
@@ -31,7 +31,9 @@ func TestKubernetes(t *testing.T) {
 		{"Consul is away", s.consulAway},
 		{"the token is rotated", s.tokenRotated},
 		{"the command line as a job", s.job},
+		{"the command line from a shell", s.shell},
 		{"plain containers", s.plain},
+		{"IPv6", s.ipv6},
 		{"a rolling update under traffic", s.rollingUpdate},
 	} {
 		if !t.Run(part.name, part.run) {
@@ -125,7 +127,7 @@ func (s *story) overlay(t *testing.T) overlay {
 // withPort returns o with Consul's port and our image.
 func (s *story) withPort(t *testing.T, o object) (changed object) {
 	t.Helper()
-	words := strings.NewReplacer(`"hadrain:devel"`, `"localhost/hadrain:test"`, "$(HOST_IP):8500", "$(HOST_IP):"+port(t, s.consul))
+	words := strings.NewReplacer(`"hadrain:devel"`, `"localhost/hadrain:test"`, ":8500", ":"+port(t, s.consul))
 	if err := json.Unmarshal([]byte(words.Replace(string(encode(t, o)))), &changed); err != nil {
 		t.Fatal(err)
 	}
@@ -315,4 +317,36 @@ func (s *story) plain(t *testing.T) {
 	clearKey(t, s.consul, "web/web-01")
 	awaitStatus(t, p, "web-01", "UP")
 	s.delete(t, "plain")
+}
+
+// ipv6: pods that have no other address, on a node that has no other.
+func (s *story) ipv6(t *testing.T) {
+	objects := overlay{components: []string{"ipv6"}, haproxy: newBackends(t, ipv6).config(t)}.build(t)
+	if err := s.apply(t, the(t, objects, "ConfigMap", "hadrain-haproxy"), false); err != nil {
+		t.Fatal(err)
+	}
+	setKey(t, s.consul, "web/web-01", "drain")
+	s.runOn(t, ipv6, "six", s.withPort(t, the(t, objects, "Deployment", "hadrain-haproxy")))
+	p := s.awaitReady(t, "six")
+	if got := mustStatus(t, p, "web-01"); got != "DRAIN (agent)" || !strings.Contains(p.Status.PodIP, ":") {
+		t.Errorf("web-01 is %s when the pod is ready: %v", got, p)
+	}
+	ask(t, p)
+	clearKey(t, s.consul, "web/web-01")
+	awaitStatus(t, p, "web-01", "UP")
+	s.delete(t, "six")
+}
+
+// shell is kubectl exec of the command line, which has its settings from the
+// container of render.
+func (s *story) shell(t *testing.T) {
+	setKey(t, s.consul, "canary", `drain # by=alice reason="by hand"`)
+	awaitStatus(t, s.pod(t, "a"), "web-02", "DRAIN (agent)")
+	id := strings.TrimPrefix(s.pod(t, "a").container("render").ContainerID, "containerd://")
+	out := shell(t, fmt.Sprintf("ctr -a %s/%s/c.sock -n k8s.io task exec --exec-id shell %s hadrain status", s.dir, ipv4.node, id))
+	if !strings.Contains(out, "canary") || !strings.Contains(out, "alice") {
+		t.Errorf("hadrain status in the pod printed\n%s", out)
+	}
+	t.Logf("hadrain status:\n%s", out)
+	clearKey(t, s.consul, "canary")
 }

@@ -29,6 +29,7 @@ type pod struct {
 
 type container struct {
 	Name         string
+	ContainerID  string
 	Ready        bool
 	RestartCount int
 	State        map[string]map[string]any
@@ -63,13 +64,18 @@ const pods = "/api/v1/namespaces/" + namespace + "/pods"
 // would, and puts it on the node, as the scheduler would.
 func (c *cluster) run(t *testing.T, name string, of object) {
 	t.Helper()
+	c.runOn(t, ipv4, name, of)
+}
+
+func (c *cluster) runOn(t *testing.T, n network, name string, of object) {
+	t.Helper()
 	var p object
 	if err := json.Unmarshal(encode(t, of.in("spec", "template")), &p); err != nil {
 		t.Fatal(err)
 	}
 	p["apiVersion"], p["kind"] = "v1", "Pod"
 	p["metadata"].(map[string]any)["name"] = name
-	p["spec"].(map[string]any)["nodeName"] = node
+	p["spec"].(map[string]any)["nodeName"] = n.node
 	c.create(t, pods, p)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -86,7 +92,7 @@ func (c *cluster) explain(t *testing.T, name string) {
 	for _, e := range c.events(t, name) {
 		t.Log("event: ", e)
 	}
-	logs, _ := filepath.Glob(c.dir + "/podlogs/" + namespace + "_" + name + "_*/*/*.log")
+	logs, _ := filepath.Glob(c.dir + "/*/podlogs/" + namespace + "_" + name + "_*/*/*.log")
 	for _, path := range logs {
 		data, _ := os.ReadFile(path)
 		t.Logf("%s\n%s", path, data[max(0, len(data)-3000):])

@@ -180,7 +180,7 @@ func (s *story) endsInOrder(t *testing.T, name string) {
 func (s *story) awaitToken(t *testing.T, want string) {
 	t.Helper()
 	testpeer.WaitFor(t, "the new token in the pods", func() (bool, string) {
-		files := glob(t, s.dir+"/kubelet/pods/*/volumes/kubernetes.io~secret/token/token")
+		files := glob(t, s.dir+"/*/kubelet/pods/*/volumes/kubernetes.io~secret/token/token")
 		for _, file := range files {
 			if data, err := os.ReadFile(file); err != nil || string(data) != want {
 				return false, fmt.Sprint(file, err)
