@@ -83,7 +83,16 @@ func (rs *rows) note(line []byte, a agentcheck.Answer, at time.Time) {
 		rs.active += min(gap, max(r.interval, leastInterval))
 	}
 	rs.asked = at
-	r.note(line[:min(len(line), maxLine)], a, at, rs.active)
+	r.note(brief(line), a, at, rs.active)
+}
+
+// brief cuts a line to maxLine between two words: half a key would be another.
+func brief(line []byte) []byte {
+	if len(line) <= maxLine {
+		return line
+	}
+	// No key is that long: without a blank there is nothing to remember.
+	return line[:bytes.LastIndexAny(line[:maxLine], " \t")+1]
 }
 
 func (r *row) note(line []byte, a agentcheck.Answer, at time.Time, active time.Duration) {

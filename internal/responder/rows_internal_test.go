@@ -60,6 +60,22 @@ func TestRowRemembers(t *testing.T) {
 	}
 }
 
+// Of a long question whole keys are remembered.
+func TestLongQuestion(t *testing.T) {
+	c, rs := newClock(), newRows(10)
+	group := strings.Repeat("g", 100)
+	rs.ask(c, "web/a"+strings.Repeat(" "+group, 9), nil)
+	keys := rs.find("web/a").keys()
+	if len(keys) < 3 || len(keys) > 6 {
+		t.Errorf("%d keys", len(keys))
+	}
+	for _, key := range keys[1:] {
+		if key != group {
+			t.Errorf("key %q, want %q", key, group)
+		}
+	}
+}
+
 func TestRowsNotWorthRemembering(t *testing.T) {
 	c, rs := newClock(), newRows(10)
 	for _, line := range []string{"", "a\x00b canary", "-nope web/a", strings.Repeat("k", 300)} {
