@@ -8,7 +8,7 @@ BUILD   := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
 BENCH   := .
 BIN     := bin
 
-.PHONY: help build man packages image release demo run test test-kubernetes check bench bench-responder test-heavy fuzz peers clean
+.PHONY: help build man packages image release demo run test test-kubernetes check bench bench-responder test-heavy fuzz peers haproxies clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ fuzz: ## fuzz every target for 20 s
 
 peers: ## install HAProxy from Debian, build Consul from its Go module
 	.ci/peers
+
+haproxies: ## unpack HAProxy 3.0 and 3.2 from Debian, for make test to use too
+	.ci/haproxies
 
 clean: ## remove what was built (Consul stays: it takes minutes)
 	rm -rf bin dist .ci/cache
