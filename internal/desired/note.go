@@ -105,6 +105,9 @@ func cutWord(text string) (word, rest string, err error) {
 // bytes, the last three of them "..." if something was cut. It is the identity
 // on its own results.
 func Printable(text string) string {
+	if plain(text) {
+		return text // as almost all are
+	}
 	var b strings.Builder
 	for i := 0; i < len(text) && b.Len() <= MaxNote; {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -117,6 +120,19 @@ func Printable(text string) string {
 		i += size
 	}
 	return cut(b.String())
+}
+
+// plain reports whether text is short, and nothing but printable ASCII.
+func plain(text string) bool {
+	if len(text) > MaxNote {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // cut shortens text to MaxNote bytes between two characters.

@@ -62,7 +62,6 @@ func (r *renderer) execute(f, last *statefile.File) ([]byte, error) {
 		ErrMissingKey: true,
 		ExtFuncMap: template.FuncMap{
 			"prefix":  func() string { return kv.StatePrefix(r.root) },
-			"line":    statefile.Line,
 			"skipped": statefile.SkippedLine,
 			"state": func(pairs []*dep.KeyPair) *statefile.File {
 				f.Rows, f.Skipped = rows(r.root, pairs, before)

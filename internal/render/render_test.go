@@ -373,7 +373,7 @@ func TestOtherIDAtTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.put(".hadrain", kv.FormatSentinel(idB))
-	r.cfg.StartTimeout = 100 * time.Millisecond
+	r.cfg.StartTimeout = time.Second
 	r.start()
 	if err := r.wait(); err == nil || !strings.Contains(err.Error(), kv.WrongSentinel) || !strings.Contains(err.Error(), "remove the state file") {
 		t.Errorf("Run() = %v, want %s and what to do", err, kv.WrongSentinel)

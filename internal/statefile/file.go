@@ -51,6 +51,8 @@ const (
 	// blow up a file of 100,000.
 	maxWidth   = 48
 	stateWidth = 7
+	// lineExtra is about what a line holds beside key and comment.
+	lineExtra = 16
 )
 
 // Header returns the first line, without its newline.
@@ -66,6 +68,22 @@ func (f *File) Width() int {
 		width = max(width, min(len(row.Key), maxWidth))
 	}
 	return width
+}
+
+// Lines returns the lines of all rows, each with its newline.
+func (f *File) Lines() string {
+	width, size := f.Width(), 0
+	for _, row := range f.Rows {
+		size += max(width, len(row.Key)) + len(row.Note) + len(row.Rejected) + lineExtra
+	}
+	var b strings.Builder
+	b.Grow(size)
+	var line []byte
+	for _, row := range f.Rows {
+		line = append(appendLine(line[:0], row, width), '\n')
+		b.Write(line)
+	}
+	return b.String()
 }
 
 // Line returns the line of one row, its key padded to width, without its newline.
