@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,5 +201,20 @@ func TestView(t *testing.T) {
 	}
 	if want := "web/gke-cny-web   drain (canary)    -                     -         -           -"; got[5] != want {
 		t.Errorf("got  %q\nwant %q", got[5], want)
+	}
+}
+
+// gone is a reader who has left.
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// hadrain dev | head must not run on where nobody sees it.
+func TestViewEndsWithoutAReader(t *testing.T) {
+	v := view{servers: site(), state: statefile.NewReader(filepath.Join(t.TempDir(), "state"))}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := v.run(ctx, gone{}); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("run = %v, want EPIPE", err)
 	}
 }

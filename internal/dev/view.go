@@ -158,11 +158,15 @@ func (v *view) run(ctx context.Context, w io.Writer) error {
 		if ctx.Err() != nil {
 			return nil // the picture would show our own end
 		}
+		var err error
 		if terminal {
-			fmt.Fprint(w, rewind(height), strings.ReplaceAll(text, "\n", "\x1b[K\n"), "\x1b[J")
+			_, err = fmt.Fprint(w, rewind(height), strings.ReplaceAll(text, "\n", "\x1b[K\n"), "\x1b[J")
 			height = strings.Count(text, "\n")
 		} else {
-			fmt.Fprintln(w, text)
+			_, err = fmt.Fprintln(w, text)
+		}
+		if err != nil {
+			return fmt.Errorf("showing what runs: %w", err) // nobody is left who looks
 		}
 		select {
 		case <-ctx.Done():
