@@ -86,6 +86,20 @@ func (p *plan) unasked(rows fleet) []string {
 	return lines
 }
 
+// unasked says that a key without a value is one that nobody asks for; "" if
+// somebody does.
+func (f *fleet) unasked(key string) string {
+	switch {
+	case len(f.asking(key)) > 0:
+		return ""
+	case f.answered() == 0:
+		return fmt.Sprintf("%s has no value; whether any load balancer asks for it could not be checked: %s", key, f.silence())
+	case f.answered() < len(f.reports):
+		return fmt.Sprintf("no load balancer that answers asks for %s, and it has no value", key)
+	}
+	return fmt.Sprintf("no load balancer asks for %s, and it has no value", key)
+}
+
 // silence says why no responder gave a report.
 func (f *fleet) silence() string {
 	var whys []string

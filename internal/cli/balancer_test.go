@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hadrain/internal/desired"
+	"hadrain/internal/kv"
 	"hadrain/internal/responder"
 	"hadrain/internal/statefile"
 	"hadrain/internal/statefile/statefiletest"
@@ -82,22 +84,50 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// render: the state file follows the store, and the responder the file.
+// render [id=ID] [root=ROOT] [age=DURATION]: the state file follows the store,
+// and the responder the file; as one of another Consul, or as an old one.
 func renderOnce(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: render")
+	if neg {
+		ts.Fatalf("usage: render [id=ID] [root=ROOT] [age=DURATION]")
 	}
 	lb := ts.Value(key("lb")).(*balancer)
 	pairs, meta, err := store(ts).List("hadrain/state/", &consulapi.QueryOptions{RequireConsistent: true})
 	ts.Check(err)
-	f := statefile.File{Root: "hadrain", ID: "none", Index: meta.LastIndex, Rendered: time.Now().UTC().Truncate(time.Second), Host: "lb-1"}
+	f := statefile.File{Root: "hadrain", Index: meta.LastIndex, Rendered: time.Now().UTC().Truncate(time.Second), Host: "lb-1"}
 	for _, p := range pairs {
 		if name := strings.TrimPrefix(p.Key, "hadrain/state/"); name != ".hadrain" {
 			f.Rows = append(f.Rows, desired.Accept(name, string(p.Value), desired.Row{}, false))
+			continue
 		}
+		f.ID, err = kv.ParseSentinel(string(p.Value))
+		ts.Check(err)
 	}
+	age := override(ts, &f, args)
 	ts.Check(statefile.Write(lb.state, statefiletest.Format(&f)))
-	lb.await(ts, "the new state", func(doc statusjson.Responder) bool { return doc.State.Index == f.Index })
+	read := time.Now().Add(-age)
+	ts.Check(os.Chtimes(lb.state, read, read))
+	lb.await(ts, "the new state", func(doc statusjson.Responder) bool {
+		late := doc.State.Age - age.Seconds()
+		return doc.State.Index == f.Index && doc.State.ID == f.ID && doc.State.Root == f.Root && late > -1 && late < 30
+	})
+}
+
+func override(ts *testscript.TestScript, f *statefile.File, args []string) (age time.Duration) {
+	for _, arg := range args {
+		var err error
+		switch name, value, _ := strings.Cut(arg, "="); name {
+		case "id":
+			f.ID = value
+		case "root":
+			f.Root = value
+		case "age":
+			age, err = time.ParseDuration(value)
+		default:
+			ts.Fatalf("render: what is %q?", arg)
+		}
+		ts.Check(err)
+	}
+	return age
 }
 
 // await waits until the responder's status is as it should be.

@@ -42,18 +42,27 @@ func (w *writer) run(args []string, want want) error {
 		return err
 	}
 	rows := w.askResponders(ctx)
+	doubts := append(rows.globs(sels), rows.lags(state, w.root)...)
+	p, err := w.plan(sels, want, state, rows)
+	if err != nil {
+		w.tell.warnings(doubts)
+		return err
+	}
+	p.doubts = doubts
+	return w.carryOut(ctx, p, rows, state)
+}
+
+// plan decides what to do, or why it must not be done.
+func (w *writer) plan(sels []selector, want want, state *kv.State, rows fleet) (plan, error) {
 	keys, err := selectKeys(sels, rows.known(state), w.allowEmpty)
 	if err != nil {
-		return err
+		return plan{}, err
 	}
 	if err := w.suits(keys, state); err != nil {
-		return err
+		return plan{}, err
 	}
 	p := makePlan(want, keys, state, rows, w.author)
-	if err := p.guard(); err != nil {
-		return err
-	}
-	return w.carryOut(ctx, p, rows, state)
+	return p, p.guard()
 }
 
 func (w *writer) prepare() error {
@@ -137,8 +146,12 @@ func (w *writer) finish(ctx context.Context, p plan, doc changeDocument) error {
 
 // show prints the document, or the state of the keys once more, as it is now.
 func (w *writer) show(ctx context.Context, p plan, doc changeDocument) error {
+	out := w.cmd.OutOrStdout()
 	if w.json() {
-		return printJSON(w.cmd.OutOrStdout(), doc)
+		return printJSON(out, doc)
+	}
+	if terminal(out) && terminal(w.cmd.ErrOrStderr()) {
+		return nil // the preview above says the same
 	}
 	state, err := w.read(ctx, w.store)
 	if err != nil {
@@ -149,7 +162,7 @@ func (w *writer) show(ctx context.Context, p plan, doc changeDocument) error {
 	for _, s := range p.steps {
 		keys = append(keys, statusOf(s.key, state, p.now))
 	}
-	return writeKeys(w.cmd.OutOrStdout(), keys, w.output == "wide")
+	return writeKeys(out, keys, w.output == "wide")
 }
 
 // preview tells what the command is about to do.
@@ -168,9 +181,7 @@ func (w *writer) preview(out io.Writer, p plan, doc changeDocument) {
 // previewDry prints the preview on standard output: it is what was asked for.
 // Warnings go where they always go.
 func (w *writer) previewDry(p plan, doc changeDocument) error {
-	for _, line := range doc.Warnings {
-		w.tell.line("warning: %s", escape(line))
-	}
+	w.tell.warnings(doc.Warnings)
 	out := w.cmd.OutOrStdout()
 	if err := p.table().write(out, painter(out)); err != nil {
 		return err

@@ -84,7 +84,8 @@
 //	  "responders": [
 //	    {"url": "http://127.0.0.1:9779", "host": "lb-1", "state": {...}},   state as in /status.json
 //	    {"url": "http://127.0.0.2:9779", "error": "..."}
-//	  ]
+//	  ],
+//	  "warnings": []                  as for the verbs that write: who does not follow, what may be missing
 //	}
 //
 // init prints schema, consul, root, id, created, dry_run and keys (the number

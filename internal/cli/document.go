@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"time"
 
 	"hadrain/internal/desired"
@@ -45,7 +46,7 @@ func (p *plan) document(a *app, state *kv.State, rows fleet) changeDocument {
 	doc := changeDocument{
 		Schema: schema, Verb: p.want.verb, Consul: a.consul.Shown(), Root: a.root, ID: state.ID,
 		By: p.by, Reason: a.reason, At: p.now.Truncate(time.Second), Until: p.want.until,
-		Changes: []changeOfKey{}, Warnings: list(p.unasked(rows)), Notes: list(p.advice(rows, state)),
+		Changes: []changeOfKey{}, Warnings: list(slices.Concat(p.doubts, p.unasked(rows))), Notes: list(p.advice(rows, state)),
 	}
 	for _, s := range p.steps {
 		doc.Changes = append(doc.Changes, s.document(p.want))

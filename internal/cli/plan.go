@@ -90,6 +90,8 @@ type plan struct {
 	by    string
 	now   time.Time
 	steps []step
+	// doubts are warnings of what could not be seen, and of who does not follow.
+	doubts []string
 }
 
 // makePlan decides what to do with each key. reason is --reason.

@@ -29,6 +29,12 @@ func (p progress) Write(lines []byte) (int, error) {
 
 func (p progress) line(format string, args ...any) { _, _ = fmt.Fprintf(p, format+"\n", args...) }
 
+func (p progress) warnings(lines []string) {
+	for _, line := range lines {
+		p.line("warning: %s", escape(line))
+	}
+}
+
 // confirm asks on w and returns nil if the answer is exactly "y". Without a
 // terminal there is nobody to ask.
 func confirm(ctx context.Context, in io.Reader, w io.Writer, question string) error {

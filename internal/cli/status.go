@@ -23,6 +23,9 @@ type statusDocument struct {
 	Keys       []keyStatus       `json:"keys"`            // in Consul, by name
 	Rows       []rowStatus       `json:"rows"`            // that HAProxy asks for, by responder and name
 	Responders []responderStatus `json:"responders"`
+	Warnings   []string          `json:"warnings"` // load balancers that do not follow, globs that may have missed rows
+
+	named bool // operands chose the keys and rows
 }
 
 // keyStatus is one key. A key that was named but has no value has a null value.
@@ -39,7 +42,8 @@ type keyStatus struct {
 	Reason   string    `json:"reason,omitempty"`
 	Masks    []string  `json:"masks"` // groups of the row that have a value, which it hides
 
-	index uint64
+	index  uint64
+	unsaid string // what the row of a key without a value does not say
 }
 
 // rowStatus is one row as one responder reports it.
@@ -86,6 +90,7 @@ func (a *app) status(cmd *cobra.Command, args []string, allowEmpty bool) error {
 	rows := a.askResponders(cmd.Context())
 	doc, err := a.statusDocument(sels, state, rows, allowEmpty || readErr != nil)
 	if err != nil {
+		progress{cmd.ErrOrStderr()}.warnings(doc.Warnings)
 		return err
 	}
 	if readErr != nil {
@@ -106,6 +111,7 @@ func (a *app) statusDocument(sels []selector, state *kv.State, rows fleet, allow
 	doc := statusDocument{
 		Schema: schema, Consul: a.consul.Shown(), Root: a.root, At: time.Now().UTC().Truncate(time.Second),
 		ID: state.ID, Index: state.Index, Keys: []keyStatus{}, Rows: []rowStatus{}, Responders: []responderStatus{},
+		Warnings: list(append(rows.globs(sels), rows.lags(state, a.root)...)), named: len(sels) > 0,
 	}
 	// It also refuses globs that match nothing.
 	named, err := selectKeys(sels, rows.known(state), allowEmpty)
@@ -121,6 +127,9 @@ func (a *app) statusDocument(sels []selector, state *kv.State, rows fleet, allow
 	for _, key := range named {
 		k := statusOf(key, state, doc.At)
 		k.Masks = list(masks(key, state, rows))
+		if k.Value == nil {
+			k.unsaid = rows.unasked(key)
+		}
 		doc.Keys = append(doc.Keys, k)
 	}
 	shown := map[string]bool{}

@@ -20,6 +20,7 @@ func (a *app) showStatus(cmd *cobra.Command, doc statusDocument) error {
 			tell.line("responder %s says nothing (%s): its rows are not shown; --responder names others", r.URL, r.Error)
 		}
 	}
+	tell.warnings(doc.Warnings)
 	switch {
 	case doc.Error != "": // it follows as the command's error
 	case len(doc.Keys) == 0:
@@ -67,6 +68,8 @@ func writeKeyNotes(out io.Writer, keys []keyStatus) error {
 			line = fmt.Sprintf("%s: no load balancer follows this key (%s); delete it with consul kv delete", escape(k.Key), k.Skipped)
 		case k.Rejected != "":
 			line = fmt.Sprintf("%s: rejected %s; load balancers keep the state before it", k.Key, k.Rejected)
+		case k.unsaid != "":
+			line = k.unsaid
 		case len(k.Masks) > 0:
 			line = fmt.Sprintf("%s: ignores %s, because its own key has a value", k.Key, strings.Join(k.Masks, ", "))
 		default:
@@ -97,7 +100,7 @@ func writeRows(out io.Writer, doc statusDocument, wide bool) error {
 		if r.State == nil {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "\nload balancer %s: %s\n", escape(r.Host), escape(stateLine(r.State))); err != nil {
+		if _, err := fmt.Fprintf(out, "\nload balancer %s: %s\n", escape(r.Host), escape(stateLine(r.State, doc))); err != nil {
 			return err
 		}
 		t := &table{}
@@ -112,7 +115,11 @@ func writeRows(out io.Writer, doc statusDocument, wide bool) error {
 			}
 			t.add(row.Row.Row, row.Answer, dash(row.Key), asked, strings.Join(row.Keys, " "))
 		}
-		if len(t.rows) == 1 {
+		switch {
+		case len(t.rows) > 1:
+		case doc.named:
+			t.rows[0] = []string{"no row with these keys is asked for"}
+		default:
 			t.rows[0] = []string{"no row is asked for"}
 		}
 		if err := t.write(out, painter(out)); err != nil {
@@ -122,11 +129,15 @@ func writeRows(out io.Writer, doc statusDocument, wide bool) error {
 	return nil
 }
 
-func stateLine(s *statusjson.State) string {
+func stateLine(s *statusjson.State, doc statusDocument) string {
 	if !s.Loaded {
 		return "no state loaded, every check is answered unsynced: " + dash(s.Error)
 	}
-	line := fmt.Sprintf("%s, index %d, read from Consul %v ago", count(s.Keys, "key"), s.Index, time.Duration(s.Age*float64(time.Second)).Round(time.Second))
+	line := fmt.Sprintf("%s, index %d, last confirmed %v ago", count(s.Keys, "key"), s.Index, time.Duration(s.Age*float64(time.Second)).Round(time.Second))
+	// Another id counts on its own, and a warning says so.
+	if s.ID == doc.ID && s.Root == doc.Root && s.Index < doc.Index {
+		line += fmt.Sprintf(", not yet at index %d", doc.Index)
+	}
 	if s.Error != "" {
 		line += "; the file on disk is refused: " + s.Error
 	}

@@ -69,11 +69,15 @@ func plain(cell string) string { return cell }
 // painter returns what colours states, if w is a terminal and the user wants
 // colours (https://no-color.org).
 func painter(w io.Writer) func(string) string {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !terminal(w) {
 		return plain
 	}
 	return paint
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // paint colours a cell that begins with a state.
