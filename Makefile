@@ -8,7 +8,7 @@ BUILD   := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
 BENCH   := .
 BIN     := bin
 
-.PHONY: help build man packages image release demo run test test-kubernetes check bench bench-responder test-heavy fuzz peers haproxies clean
+.PHONY: help build man packages image release demo run test test-kubernetes check bench bench-render bench-responder test-heavy fuzz peers haproxies clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ check: ## format, vet, lint, dead code, known vulnerabilities
 
 bench: ## benchmarks, such as BENCH=Parse
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-render: ## what following a change costs next to consul-template, in 2 minutes
+	go test -run '^$$' -bench . ./tests/benchrender
 
 bench-responder: ## what a check costs against plain C, in 5 minutes; QUICK=1 for 40 s
 	go run ./tests/benchresponder $(BENCHFLAGS)

@@ -1,0 +1,3 @@
+// Package benchrender holds no code: its benchmark measures what hadrain-render
+// costs beside stock consul-template.
+package benchrender
