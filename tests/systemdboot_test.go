@@ -39,7 +39,7 @@ func (b *balancer) testRebootWithoutConsul() {
 	requests := startTraffic(b.Machine)
 	defer requests.cancel()
 	said := b.gateSays()
-	if !strings.Contains(said, "no accepted read of Consul within 3s: HAProxy starts with 1 keys, index ") || !strings.Contains(said, "(168h0m") {
+	if !strings.Contains(said, "no accepted read of Consul within 3s: HAProxy starts with 1 key, index ") || !strings.Contains(said, "(168h0m") {
 		t.Errorf("the gate says %q", said)
 	}
 	if warnings := b.Exec(t, "journalctl", "-b", "-o", "cat", "-p", "warning", "-u", "hadrain-gate"); !strings.Contains(warnings, "no accepted read") {
@@ -68,7 +68,7 @@ func (b *balancer) testNewMachine() {
 		t.Errorf("HAProxy does not wait: %s", out)
 	}
 	b.startConsul()
-	if said := b.gateSays(); !strings.Contains(said, "a read of Consul was accepted") || !strings.Contains(said, "HAProxy starts with 1 keys") {
+	if said := b.gateSays(); !strings.Contains(said, "a read of Consul was accepted") || !strings.Contains(said, "HAProxy starts with 1 key,") {
 		t.Errorf("the gate says %q", said)
 	}
 	b.expectCanary(haproxy.FDRAIN)

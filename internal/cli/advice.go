@@ -28,8 +28,11 @@ func (p *plan) advice(rows fleet, state *kv.State) []string {
 				add("%s has no value of its own: it follows %s, which says %s", f.row, f.key, f.state)
 			}
 		}
+		if p.want.drained && s.from.ready() {
+			add("%s is ready, which undrain leaves alone; hadrain clear %s deletes it", s.key, s.key)
+		}
 		if pins(s, p.want) {
-			add("%s is pinned: its own key wins over its groups%s; hadrain clear %s gives it back to them", s.key, groupsOf(s.key, rows), s.key)
+			add("%s is pinned: its own key wins over its groups%s; hadrain clear %s, not undrain, gives it back to them", s.key, groupsOf(s.key, rows), s.key)
 		}
 	}
 	if !p.want.delete && p.want.state == desired.Hold {

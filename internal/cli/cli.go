@@ -128,10 +128,10 @@ func (a *app) explain(err error) error {
 	case !ok:
 		return err
 	case read.Reason == kv.NoSentinel:
-		return fmt.Errorf("%s/state/ is not initialised in Consul at %s: run hadrain init once (after a loss of data: hadrain init --id UUID, "+
-			"with the id in the first line of the state file); address %s, root from --kv-root",
+		return fmt.Errorf("%s/state/ is not initialised in Consul at %s (address %s, root from --kv-root); "+
+			"after a loss of data run hadrain init --id UUID, with the id in the first line of a state file; if it is new, run: hadrain init",
 			a.root, a.consul.Shown(), a.origin())
-	case !read.Refused:
+	case read.Reason == kv.Timeout, read.Reason == kv.Transport:
 		return fmt.Errorf("%s (address %s)", read.Message, a.origin())
 	}
 	return errors.New(read.Message)

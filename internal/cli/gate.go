@@ -89,8 +89,8 @@ func (g *gate) found(now time.Time) string {
 	case err != nil:
 		return fmt.Sprintf("no state, every server as its configuration says (%v)", err)
 	}
-	return fmt.Sprintf("%d keys, index %d, read %s (%s ago)",
-		len(file.Rows), file.Index, read.UTC().Format(time.RFC3339), now.Sub(read).Round(time.Second))
+	return fmt.Sprintf("%s, index %d, read %s (%s ago)",
+		count(len(file.Rows), "key"), file.Index, read.UTC().Format(time.RFC3339), now.Sub(read).Round(time.Second))
 }
 
 func since(start time.Time) time.Duration { return time.Since(start).Round(10 * time.Millisecond) }

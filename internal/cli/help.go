@@ -24,12 +24,22 @@ const rootExample = `  hadrain init
   hadrain status
   hadrain undrain canary`
 
-// safety ends the help of every verb that writes.
-const safety = `
-Shows what changes and asks; --yes does not ask, --dry-run only shows. All keys
-change in one transaction, or none does. A key that already has this state is
+// One of these ends the help of every verb that writes: with --ttl, without,
+// and of those that delete.
+const (
+	safetyTTL = asks + `A key that already has this state is
 left alone unless --reason or --ttl brings something new. Ending what somebody
 else set needs --force.`
+	safety = asks + `A key that already has this state is
+left alone unless --reason brings something new. Ending what somebody else set
+needs --force.`
+	safetyDelete = asks + `A key without a value is left
+alone. Ending what somebody else set needs --force.`
+
+	asks = `
+Shows what changes and asks; --yes does not ask, --dry-run only shows. All keys
+change in one transaction, or none does. `
+)
 
 const drainLong = `Take servers out of rotation gently.
 
@@ -40,7 +50,7 @@ const drainLong = `Take servers out of rotation gently.
 
 The command returns once the state is written; it does not wait for sessions to
 end. Within about one agent check interval every load balancer follows.
-` + safety
+` + safetyTTL
 
 const drainExample = `  hadrain drain web/web-01 --reason "kernel update" --ttl 2h
   hadrain drain canary --reason chg-123 --yes --detach --then drain
@@ -55,7 +65,7 @@ const maintLong = `Take servers out of rotation at once, for maintenance.
   health checks        stop
 
 Leaving maintenance starts slowly if the server has "slowstart".
-` + safety
+` + safetyTTL
 
 const maintExample = `  hadrain maint web/web-01 --reason "replacing a disk" --ttl 4h`
 
@@ -67,7 +77,8 @@ const readyLong = `Put servers in rotation, and pin them there.
   health checks        go on; a server that fails them stays out
 
 The value stays: a server that is ready by its own key ignores its groups until
-that key is deleted (hadrain clear).
+hadrain clear deletes it, hadrain undrain leaves it. To end a drain without
+pinning, use hadrain undrain.
 ` + safety
 
 const readyExample = `  hadrain ready web/web-03 --reason "needed while canary is drained"`
@@ -93,7 +104,7 @@ const holdLong = `Leave HAProxy as it is, so that a person can drive it by its s
   health checks                          as HAProxy has them now
 
 A reload of HAProxy forgets what it holds: servers come back as haproxy.cfg says.
-` + safety
+` + safetyTTL
 
 const holdExample = `  hadrain hold web/web-01 --reason "inc-42, alice drives the socket"`
 
@@ -104,7 +115,7 @@ group; without a group that has a value it is ready.
   persistent sessions  come, too
   open connections     are not touched
   health checks        go on
-` + safety
+` + safetyDelete
 
 const clearExample = `  hadrain clear canary
   hadrain clear web/web-01 --force --yes`
@@ -117,7 +128,7 @@ drain nor maint are refused (hadrain clear deletes any); ready is left alone.
   persistent sessions  come, too
   open connections     are not touched
   health checks        go on
-` + safety
+` + safetyDelete
 
 const undrainExample = `  hadrain undrain canary`
 
@@ -126,7 +137,11 @@ responders named by --responder tell their HAProxy. With operands, only those.
 
 Values that are no state are shown as rejected: load balancers keep the state
 before them. If Consul does not answer, what responders say is shown all the
-same, and the exit status is 1.`
+same, and the exit status is 1.
+
+While nothing changes, load balancers confirm their state with Consul every
+10 s: at rest "last confirmed" says up to 10s ago. One that is "not yet at
+index N" has not read the last change.`
 
 const statusExample = `  hadrain status
   hadrain status 'web/*' -o wide
@@ -147,7 +162,9 @@ a prefix that has a sentinel it says so and changes nothing.
 
 After a loss of data, restore the values first, then run hadrain init --id UUID
 with the id in the first line of any load balancer's state file: load balancers
-hold on to what they have until they see that id again.`
+hold on to what they have until they see that id again. If a responder named by
+--responder follows another id than the one to be created, init refuses; --force
+creates it all the same.`
 
 const initExample = `  hadrain init
   hadrain init --kv-root gitlab-haproxy-agent

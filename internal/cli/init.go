@@ -27,6 +27,7 @@ func initCommand(a *app) *cobra.Command {
 		Args: noOperands, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	id := cmd.Flags().String("id", "", "write this UUID, to re-create a lost sentinel")
+	force := cmd.Flags().Bool("force", false, "also if a load balancer follows another id, which it then refuses to leave")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := a.check(); err != nil {
 			return err
@@ -40,15 +41,50 @@ func initCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
-		defer cancel()
-		marked, err := store.Init(ctx, *id, a.dryRun)
+		marked, err := a.mark(cmd.Context(), store, *id, *force)
 		if err != nil {
 			return a.explain(err)
 		}
 		return a.showInit(cmd, store, marked, *id)
 	}
 	return cmd
+}
+
+// mark writes the sentinel, unless a load balancer would refuse it.
+func (a *app) mark(ctx context.Context, store *kv.Store, id string, force bool) (kv.Marked, error) {
+	once := func(dry bool) (kv.Marked, error) {
+		ctx, cancel := context.WithTimeout(ctx, a.timeout)
+		defer cancel()
+		return store.Init(ctx, id, dry)
+	}
+	m, err := once(true)
+	if err != nil || !m.Created {
+		return m, err
+	}
+	if !force {
+		rows := a.askResponders(ctx)
+		if err := rows.allows(id, a.root); err != nil {
+			return m, err
+		}
+	}
+	if a.dryRun {
+		return m, nil
+	}
+	return once(false)
+}
+
+// allows refuses a new id, "" for a random one, that a load balancer of this
+// root would not follow: it waits for the one it knows.
+func (f *fleet) allows(id, root string) error {
+	for _, r := range f.reports {
+		has := r.doc.State
+		if r.err == nil && has.Loaded && has.Root == root && has.ID != id {
+			return refusal(fmt.Errorf("load balancer %s follows id %s and would refuse another: did Consul lose its data? "+
+				"then restore the values and run hadrain init --id %s (--force creates another id all the same); nothing was written",
+				escape(r.doc.Host), escape(has.ID), escape(has.ID)))
+		}
+	}
+	return nil
 }
 
 func (a *app) showInit(cmd *cobra.Command, store *kv.Store, m kv.Marked, id string) error {

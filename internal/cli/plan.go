@@ -59,6 +59,8 @@ func (c current) String() string {
 	return c.value.State.String()
 }
 
+func (c current) ready() bool { return c.exists && c.rejected == nil && c.value.State == desired.Ready }
+
 // by returns who set the value, for people: the note is what anybody wrote.
 func (c current) by() string { return desired.Printable(c.note.By) }
 
@@ -117,8 +119,7 @@ func makePlan(w want, keys []string, state *kv.State, rows fleet, author kv.Auth
 // somebody else's: they would no longer be asked before it ends.
 func (s *step) decide(w want, author kv.Author) {
 	if w.delete {
-		ready := s.from.exists && s.from.rejected == nil && s.from.value.State == desired.Ready
-		s.changes = s.from.exists && !(w.drained && ready)
+		s.changes = s.from.exists && !(w.drained && s.from.ready())
 		return
 	}
 	if !s.from.exists || s.from.rejected != nil || s.from.value.State != w.state {

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"fmt"
 	"strings"
 
 	consulapi "github.com/hashicorp/consul/api"
@@ -34,9 +35,9 @@ func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
 		return "", err
 	}
 	if sentinel == nil {
-		return "", refuse(NoSentinel, "%d keys under %s, but not the sentinel %s: the data is lost or was never there; "+
-			"check the address and --kv-root, then run hadrain init (after a loss: hadrain init --id UUID, with the id in the state file's first line)",
-			len(a.Pairs), StatePrefix(g.root), SentinelKey(g.root))
+		return "", refuse(NoSentinel, "%s under %s, but not the sentinel %s: the data is lost or was never there; check the address and --kv-root; "+
+			"after a loss run hadrain init --id UUID, with the id in the first line of a state file; if it is new, run hadrain init",
+			keys(len(a.Pairs)), StatePrefix(g.root), SentinelKey(g.root))
 	}
 	id, bad := ParseSentinel(string(sentinel.Value))
 	if bad != nil {
@@ -48,6 +49,13 @@ func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
 			SentinelKey(g.root), id, expect, expect)
 	}
 	return id, nil
+}
+
+func keys(n int) string {
+	if n == 1 {
+		return "1 key"
+	}
+	return fmt.Sprintf("%d keys", n)
 }
 
 func (g guard) checkMeta(a *Answer) *ReadError {

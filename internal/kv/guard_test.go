@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		{"null", 200, with("X-Consul-Knownleader", ""), "null", kv.Config{}, kv.NoLeader, "leader"},
 		{"no leader", 200, with("X-Consul-Knownleader", "false"), "[" + sentinelJSON + "]", kv.Config{}, kv.NoLeader, "leader"},
 		{"404 of an empty prefix", 404, good, "", kv.Config{}, kv.NoSentinel, "hadrain init"},
-		{"keys without the sentinel", 200, good, `[{"Key":"hadrain/state/a","Value":"cmVhZHk="}]`, kv.Config{}, kv.NoSentinel, "hadrain init"},
+		{"keys without the sentinel", 200, good, `[{"Key":"hadrain/state/a","Value":"cmVhZHk="}]`, kv.Config{}, kv.NoSentinel, "1 key under hadrain/state/, "},
 		{"filtered", 200, with("X-Consul-Results-Filtered-By-Acls", "true"), "[" + sentinelJSON + "]", kv.Config{Token: "t"}, kv.ACLFiltered, "key_prefix"},
 		{"filtered, no token", 404, with("X-Consul-Results-Filtered-By-Acls", "true"), "", kv.Config{}, kv.ACLAnonymous, "--token-file"},
 		{"default deny, no token", 404, with("X-Consul-Default-Acl-Policy", "deny"), "", kv.Config{}, kv.ACLAnonymous, "--token-file"},
