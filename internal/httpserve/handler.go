@@ -1,7 +1,7 @@
 // Package httpserve serves what every daemon shows over HTTP:
 //
 //	/metrics       Prometheus
-//	/healthz       200: alive
+//	/healthz       200: alive, or 503 and what hangs
 //	/readyz        200, or 503 and why not yet
 //	/status.json   a document of package statusjson
 //	/              a page for people
@@ -24,6 +24,9 @@ import (
 // Config says what is behind the paths.
 type Config struct {
 	Metrics *prometheus.Registry
+	// Alive returns nil unless the daemon hangs and only a restart helps. If
+	// nil, whoever can answer is alive.
+	Alive func() error
 	// Ready returns nil once the daemon is of use, else why it is not yet.
 	Ready func() error
 	// Status returns the document for /status.json.
@@ -36,14 +39,11 @@ type Config struct {
 func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := c.Ready(); err != nil {
-			plain(w, http.StatusServiceUnavailable, err.Error())
-			return
-		}
-		plain(w, http.StatusOK, "ok")
-	})
+	if c.Alive == nil {
+		c.Alive = func() error { return nil }
+	}
+	mux.HandleFunc("GET /healthz", verdict(c.Alive))
+	mux.HandleFunc("GET /readyz", verdict(c.Ready))
 	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, _ *http.Request) { document(w, c.Status()) })
 	if c.Page != nil {
 		mux.Handle("GET /{$}", c.Page)
@@ -52,6 +52,17 @@ func Handler(c Config) http.Handler {
 	}
 	profiles(mux)
 	return mux
+}
+
+// verdict answers 200, or 503 with the error.
+func verdict(of func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err := of(); err != nil {
+			plain(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		plain(w, http.StatusOK, "ok")
+	}
 }
 
 func plain(w http.ResponseWriter, code int, text string) {

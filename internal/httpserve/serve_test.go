@@ -154,3 +154,14 @@ func TestCheckRefusesBrokenFile(t *testing.T) {
 		t.Errorf("Check = %v, want an error that names %s", err, config)
 	}
 }
+
+func TestHealthzOfADaemonThatHangs(t *testing.T) {
+	addr := start(t, httpserve.Handler(httpserve.Config{
+		Metrics: prometheus.NewRegistry(),
+		Alive:   func() error { return errors.New("it hangs") },
+		Ready:   func() error { return nil },
+	}), "")
+	if code, body := do(t, "GET", "http://"+addr+"/healthz", nil); code != 503 || body != "it hangs\n" {
+		t.Errorf("GET /healthz = %d %q, want 503 and why", code, body)
+	}
+}
