@@ -11,86 +11,6 @@ import (
 	"hadrain/internal/testpeer"
 )
 
-// effect is what HAProxy is to hold of a server.
-type effect struct {
-	admin   haproxy.Admin
-	percent int
-}
-
-var inRotation = effect{0, 100}
-
-// hold stands for "whatever it was" among the effects of values.
-var hold = effect{percent: -1}
-
-// effects are those of what may stand under a key, "" for nothing. A value that
-// is not here is rejected.
-var effects = map[string]effect{
-	"":      inRotation,
-	"ready": inRotation,
-	"drain": {haproxy.FDRAIN, 100},
-	"maint": {haproxy.FMAINT, 100},
-	"50%":   {0, 50},
-	"0%":    {0, 0},
-	"hold":  hold,
-}
-
-var values = []string{"", "ready", "drain", "maint", "50%", "0%", "hold", "dran"}
-
-// A hand is what a person does to a server on HAProxy's socket.
-type hand struct {
-	command string // after "set server NAME "
-	do      func(effect) effect
-}
-
-var hands = []hand{
-	{"state drain", func(e effect) effect { return effect{haproxy.FDRAIN, e.percent} }},
-	{"state maint", func(e effect) effect { return effect{haproxy.FMAINT, e.percent} }},
-	{"state ready", func(e effect) effect { return effect{0, e.percent} }},
-	{"weight 7", func(e effect) effect { return effect{e.admin, 7} }},
-}
-
-// A model is a server as it has to be, by the reply table alone: every answer
-// but hold's says everything, so nothing that came before it matters.
-type model struct {
-	server  string // of backend web
-	history string // for people
-	value   string // the value in force, the last one that was accepted
-	held    effect // what HAProxy holds
-}
-
-// write puts a value under the server's key. A rejected one leaves the value
-// before in force, and is a hold where there was none.
-func (m *model) write(value string) {
-	m.history += fmt.Sprintf(", %q", value)
-	if _, accepted := effects[value]; accepted {
-		m.value = value
-	} else if m.value == "" {
-		m.value = "hold"
-	}
-	m.check()
-}
-
-// check is an agent check.
-func (m *model) check() {
-	if e := effects[m.value]; e != hold {
-		m.held = e
-	}
-}
-
-// byHand is what a person does to the server, and the check after it.
-func (m *model) byHand(h hand) {
-	m.history += ", by hand " + h.command
-	m.held = h.do(m.held)
-	m.check()
-}
-
-// reload makes HAProxy forget.
-func (m *model) reload() {
-	m.history += ", reload"
-	m.held = inRotation
-	m.check()
-}
-
 // A transition is a server that goes from a value, and perhaps from what a
 // person has set during a hold, to another value.
 type transition struct {
@@ -118,86 +38,111 @@ func transitions() (all []*transition) {
 	return all
 }
 
-// TestTransitions drives a server for each pair of values through Consul and
-// reads back from HAProxy what it made of them.
+// A matrix is a stack with a server for each transition.
+type matrix struct {
+	*stack
+	all []*transition
+}
+
+func newMatrix(t *testing.T, binary string, flags []string) *matrix {
+	t.Helper()
+	m := &matrix{all: transitions()}
+	var servers []string
+	for _, tr := range m.all {
+		servers = append(servers, fmt.Sprintf("%s web/%s", tr.server, tr.server))
+	}
+	m.stack = newStack(t, options{haproxy: binary, servers: servers, responder: flags})
+	return m
+}
+
+func (m *matrix) write(tr *transition, value string) {
+	m.t.Helper()
+	tr.write(value)
+	if value == "" {
+		m.delete("web/" + tr.server)
+	} else {
+		m.put("web/"+tr.server, value)
+	}
+}
+
+func (m *matrix) byHand(tr *transition, h hand) {
+	m.t.Helper()
+	tr.byHand(h)
+	m.haproxy.CLI(m.t, "set server web/"+tr.server+" "+h.command)
+}
+
+// compare fails for every server that is not as its model.
+func (m *matrix) compare() {
+	m.t.Helper()
+	got := m.servers()
+	for _, tr := range m.all {
+		state, want := got[tr.server], tr.held
+		if state.Admin != want.admin || state.Percent() != want.percent {
+			m.t.Errorf("%s: admin %v, weight %d%%, want %v, %d%%", tr.history, state.Admin, state.Percent(), want.admin, want.percent)
+		}
+	}
+}
+
+// settled is compare after HAProxy has acted on all that was written.
+func (m *matrix) settled() {
+	m.t.Helper()
+	m.settle(len(m.all))
+	m.compare()
+}
+
+// checked is compare after one more check of every server.
+func (m *matrix) checked() {
+	m.t.Helper()
+	waitChecked(m.t, m.http.Addr().String(), len(m.all))
+	m.compare()
+}
+
+// TestTransitions drives a server for each pair of values through Consul, and
+// what a person may do in between on HAProxy's socket, and reads back from
+// HAProxy what it made of them.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	testpeer.EachHAProxy(t, func(t *testing.T, binary string) {
 		t.Parallel()
 		for name, flags := range map[string][]string{"plain": nil, "up": {"--agent-up"}} {
-			t.Run(name, func(t *testing.T) { testTransitions(t, binary, flags) })
+			t.Run(name, func(t *testing.T) { testTransitions(newMatrix(t, binary, flags)) })
 		}
 	})
 }
 
-func testTransitions(t *testing.T, binary string, flags []string) {
-	all := transitions()
-	var servers []string
-	for _, tr := range all {
-		servers = append(servers, fmt.Sprintf("%s web/%s", tr.server, tr.server))
+func testTransitions(m *matrix) {
+	for _, tr := range m.all {
+		m.write(tr, tr.from)
 	}
-	s := newStack(t, options{haproxy: binary, servers: servers, responder: flags})
-	each := func(do func(tr *transition)) {
-		for _, tr := range all {
-			do(tr)
-		}
-	}
-	write := func(tr *transition, value string) {
-		tr.write(value)
-		if value == "" {
-			s.delete("web/" + tr.server)
-		} else {
-			s.put("web/"+tr.server, value)
-		}
-	}
-	byHand := func(tr *transition, h hand) {
-		tr.byHand(h)
-		s.haproxy.CLI(t, "set server web/"+tr.server+" "+h.command)
-	}
-	check := func() {
-		t.Helper()
-		got := s.servers()
-		each(func(tr *transition) {
-			state := got[tr.server]
-			if w := tr.held; state.Admin != w.admin || state.Percent() != w.percent {
-				t.Errorf("%s: admin %v, weight %d%%, want %v, %d%%", tr.history[2:], state.Admin, state.Percent(), w.admin, w.percent)
-			}
-		})
-	}
-	checkNext := func() {
-		t.Helper()
-		now := time.Now()
-		s.askedSince(len(all), func(row statusjson.Row) bool { return row.Asked.After(now) })
-		check()
-	}
-
-	each(func(tr *transition) { write(tr, tr.from) })
-	s.settle(len(all))
-	check()
-	each(func(tr *transition) {
+	m.settled()
+	for _, tr := range m.all {
 		if tr.hand != nil {
-			byHand(tr, *tr.hand)
+			m.byHand(tr, *tr.hand)
 		}
-	})
-	checkNext()
-	each(func(tr *transition) { write(tr, tr.to) })
-	s.settle(len(all))
-	check()
+	}
+	m.checked()
+	for _, tr := range m.all {
+		m.write(tr, tr.to)
+	}
+	m.settled()
 	for _, h := range hands { // which the next check ends, except during a hold
-		each(func(tr *transition) { byHand(tr, h) })
-		checkNext()
+		for _, tr := range m.all {
+			m.byHand(tr, h)
+		}
+		m.checked()
 	}
 
 	// A new render knows rejected values' predecessors from the file alone, and
 	// a new HAProxy knows nothing.
-	s.render.Stop(t)
-	s.startRender()
-	s.put("canary", "ready") // moves the index: the new render has read everything
-	s.settle(len(all))
-	check()
-	s.haproxy.Reload(t)
-	each(func(tr *transition) { tr.reload() })
-	checkNext()
+	m.render.Stop(m.t)
+	m.startRender()
+	m.put("canary", "ready") // moves the index: the new render has read everything
+	m.settled()
+	m.haproxy.Reload(m.t)
+	for _, tr := range m.all {
+		tr.reload()
+	}
+	m.checked()
 }
 
 func TestRowOverridesItsGroup(t *testing.T) {
@@ -289,8 +234,7 @@ func TestNothingChangesWithoutConsul(t *testing.T) {
 	testpeer.WaitFor(t, "render to notice", func() (bool, string) {
 		return len(s.render.Output()) > 0, s.render.Output()
 	})
-	now := time.Now()
-	s.askedSince(1, func(row statusjson.Row) bool { return row.Asked.After(now) })
+	waitChecked(t, s.http.Addr().String(), 1)
 	s.expect("a", haproxy.FDRAIN, 100)
 	after, err := os.ReadFile(s.statePath())
 	if err != nil {

@@ -3,12 +3,8 @@
 package tests_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,24 +148,8 @@ func (s *stack) index() uint64 {
 }
 
 // status returns what the responder says of itself.
-func (s *stack) status() (status statusjson.Responder, err error) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), testpeer.Timeout(s.t))
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.http.Addr().String()+"/status.json", nil)
-	if err != nil {
-		return status, err
-	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return status, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return status, err
-	}
-	return status, json.Unmarshal(body, &status)
+func (s *stack) status() (statusjson.Responder, error) {
+	return responderStatus(s.t, s.http.Addr().String())
 }
 
 // settle waits until HAProxy has acted on everything that was written so far:
@@ -184,24 +164,7 @@ func (s *stack) settle(rows int) {
 // askedSince waits until every row passes, and then for another question of each.
 func (s *stack) askedSince(rows int, passes func(statusjson.Row) bool) {
 	s.t.Helper()
-	first := map[string]statusjson.Row{}
-	done := map[string]bool{}
-	testpeer.WaitFor(s.t, "HAProxy to ask for every row", func() (bool, string) {
-		status, err := s.status()
-		if err != nil {
-			return false, err.Error()
-		}
-		for _, row := range status.Rows {
-			seen, ok := first[row.Row]
-			switch {
-			case !ok && passes(row):
-				first[row.Row] = row
-			case ok && row.Asked.After(seen.Asked):
-				done[row.Row] = true
-			}
-		}
-		return len(done) == rows, fmt.Sprintf("%d of %d rows; state index %d", len(done), rows, status.State.Index)
-	})
+	waitAsked(s.t, s.http.Addr().String(), rows, passes)
 }
 
 // servers returns what HAProxy holds of each server of backend web, by name.

@@ -37,34 +37,32 @@ func fetch(t *testing.T, addr string) string {
 }
 
 func TestHAProxyReload(t *testing.T) {
-	for _, binary := range testpeer.HAProxies(t) {
-		t.Run(binary, func(t *testing.T) {
-			h := testpeer.HAProxy(t, testpeer.HAProxyConfig{
-				Binary: binary,
-				Config: strings.ReplaceAll(hello, "WORD", "one"),
-				Listen: []string{"FE"},
-			})
-			if got := fetch(t, h.Addr("FE")); got != "one" {
-				t.Fatalf("body = %q, want one", got)
-			}
-			for _, word := range []string{"two", "three"} {
-				h.SetConfig(t, strings.ReplaceAll(hello, "WORD", word))
-				h.Reload(t)
-				testpeer.WaitFor(t, "the new worker alone to serve", func() (bool, string) {
-					got := fetch(t, h.Addr("FE"))
-					return got == word, got
-				})
-			}
-			if got := h.MasterCLI(t, "show proc"); !strings.Contains(got, "worker") {
-				t.Errorf("show proc: %s", got)
-			}
-			h.Stop(t)
-			if conn, err := net.Dial("unix", h.StatsSocket()); err == nil {
-				conn.Close()
-				t.Error("a stopped HAProxy still answers")
-			}
+	testpeer.EachHAProxy(t, func(t *testing.T, binary string) {
+		h := testpeer.HAProxy(t, testpeer.HAProxyConfig{
+			Binary: binary,
+			Config: strings.ReplaceAll(hello, "WORD", "one"),
+			Listen: []string{"FE"},
 		})
-	}
+		if got := fetch(t, h.Addr("FE")); got != "one" {
+			t.Fatalf("body = %q, want one", got)
+		}
+		for _, word := range []string{"two", "three"} {
+			h.SetConfig(t, strings.ReplaceAll(hello, "WORD", word))
+			h.Reload(t)
+			testpeer.WaitFor(t, "the new worker alone to serve", func() (bool, string) {
+				got := fetch(t, h.Addr("FE"))
+				return got == word, got
+			})
+		}
+		if got := h.MasterCLI(t, "show proc"); !strings.Contains(got, "worker") {
+			t.Errorf("show proc: %s", got)
+		}
+		h.Stop(t)
+		if conn, err := net.Dial("unix", h.StatsSocket()); err == nil {
+			conn.Close()
+			t.Error("a stopped HAProxy still answers")
+		}
+	})
 }
 
 func TestHAProxyPlain(t *testing.T) {
