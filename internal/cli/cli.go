@@ -10,6 +10,7 @@ import (
 
 	consulapi "github.com/hashicorp/consul/api"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hadrain/internal/cmdline"
 	"hadrain/internal/kv"
@@ -44,11 +45,29 @@ func Command() *cobra.Command {
 	a.addFlags(cmd)
 	// It fails only for a flag that is not there, or that has one already.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"table", "wide", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	reads := append(consulFlags(), "kv-root", "output", "timeout", "responder")
 	cmd.AddCommand(
-		initCommand(a), drainCommand(a), undrainCommand(a), maintCommand(a), readyCommand(a), weightCommand(a),
-		holdCommand(a), clearCommand(a), statusCommand(a), queryCommand(a), gateCommand(), probeCommand(), devCommand(), versionCommand(a),
+		using(initCommand(a), append(reads, "dry-run")...),
+		drainCommand(a), undrainCommand(a), maintCommand(a), readyCommand(a), weightCommand(a), holdCommand(a), clearCommand(a),
+		using(statusCommand(a), reads...), using(queryCommand(a), "output", "timeout"),
+		using(gateCommand()), using(probeCommand()), using(devCommand()), using(versionCommand(a), "output"),
 	)
 	return cmd
+}
+
+// using says which global flags a verb has a use for.
+func using(cmd *cobra.Command, flags ...string) *cobra.Command {
+	cmdline.UseGlobals(cmd, flags...)
+	return cmd
+}
+
+// consulFlags returns the names of the flags that say how Consul is reached.
+func consulFlags() []string {
+	var names []string
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(kv.Config).AddFlags(flags)
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
 }
 
 func (a *app) addFlags(cmd *cobra.Command) {

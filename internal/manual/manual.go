@@ -78,7 +78,7 @@ func (p Program) page(c *cobra.Command, b Build) Page {
 		p.commands(r)
 	}
 	options(r, "OPTIONS", c.NonInheritedFlags())
-	options(r, "GLOBAL OPTIONS", c.InheritedFlags())
+	options(r, "GLOBAL OPTIONS", cmdline.Globals(c))
 	p.environment(r, c)
 	entries(r, "FILES", p.Files)
 	entries(r, "EXIT STATUS", p.Exit)
