@@ -40,7 +40,11 @@ Each flag is also read from a variable, e.g. HADRAIN_KV_ROOT for --kv-root; a
 flag beats its variable. Consul is found as its own tools find it, by CONSUL_…
 variables. SIGHUP reads the templates' sources, certificates and authorities
 again; what cannot be used is reported, and the one before stays. The list of
-templates is read at the start only.`
+templates is read at the start only.
+
+Exit status: 0 after SIGINT or SIGTERM, 1 run-time error (such as no usable
+answer of Consul at the start), 2 usage, 3 another process holds the lock of a
+file that this one is to write.`
 
 type options struct {
 	render.Config

@@ -56,6 +56,7 @@ func Command() *cobra.Command {
 			return run(c.Context(), o, c.Flags().Changed, c.ErrOrStderr())
 		},
 	}
+	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	f := cmd.Flags()
 	f.StringVar(&o.state, "state", "/var/lib/hadrain/state", "state file to answer from")
 	f.StringSliceVar(&o.listen, "listen", []string{"127.0.0.1:9777"}, "address to listen on for HAProxy, host:port or the path of a unix socket; repeatable; not with systemd's sockets")

@@ -3,6 +3,7 @@ package statefile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,9 @@ func LockPath(path string) string {
 func Lock(path string) (release func() error, err error) {
 	name := LockPath(path)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("locking %s: %w; create the directory: mkdir -p %s", path, err, filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
