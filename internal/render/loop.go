@@ -107,6 +107,7 @@ func (l *loop) render(read *kv.Read) {
 		return
 	}
 	l.metrics.renderDuration.Observe(time.Since(start).Seconds())
+	logRejects(l.log, l.file, file)
 	l.file, l.generation, l.accepted = file, read.Generation, read.At
 	if l.out != nil && data != nil {
 		l.out.set(data)
