@@ -31,7 +31,7 @@ image: ## make container images for amd64 and arm64 in dist/, without an engine
 release: ## packages, archives, checksums, bills of materials in dist/
 	VERSION=$(VERSION) packaging/make release
 
-demo: build ## watch a real HAProxy drain servers: a story of a minute
+demo: build ## watch a real HAProxy drain servers: a story of a quarter of a minute
 	.ci/peers haproxy
 	bin/hadrain dev --demo
 

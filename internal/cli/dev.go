@@ -19,7 +19,7 @@ func devCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&opts.Consul, "consul", false, "use a real Consul: the one at CONSUL_HTTP_ADDR if it answers, else one started from the PATH")
-	f.BoolVar(&opts.Demo, "demo", false, "play a story of half a minute, then end")
+	f.BoolVar(&opts.Demo, "demo", false, "play a story of a quarter of a minute, then end")
 	f.StringVar(&opts.Frontend, "frontend", "", "where HAProxy listens for requests, HOST:PORT (default a free port of 127.0.0.1)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if _, _, err := net.SplitHostPort(opts.Frontend); opts.Frontend != "" && err != nil {

@@ -6,6 +6,7 @@
 // What was asked for goes to standard output, and with -o json that is exactly
 // one document; previews, questions, progress and warnings go to standard error
 // with the time on every line. The preview of --dry-run is what was asked for.
+// Where both are a terminal, a table of the result after its preview is left out.
 // An error goes to standard error as "hadrain: ..." and says what to do.
 //
 // # Exit status
@@ -14,7 +15,7 @@
 //	1  an error, such as Consul not answering
 //	2  usage: an unknown verb or flag, a bad state or key, a glob without a match; nothing was written
 //	4  refused by a guard: somebody else's drain, something that changed meanwhile, a question
-//	   not answered with y, another id than asked for; nothing was written
+//	   not answered with y, another id than asked for or than load balancers follow; nothing was written
 //
 // 141 is that of a command whose standard output nobody reads any more, as in
 // "hadrain status | head"; what it was to write is written.

@@ -42,7 +42,8 @@ func findConsul(ctx context.Context, dir string) (store, error) {
 // runningConsul is a Consul that was there before.
 type runningConsul struct{}
 
-func (runningConsul) what() string      { return "the consul at " + kv.Config{}.Shown() }
+func (runningConsul) name() string      { return "the consul at " + kv.Config{}.Shown() }
+func (s runningConsul) what() string    { return s.name() }
 func (runningConsul) config() kv.Config { return kv.Config{} }
 func (runningConsul) stop() error       { return errNotOurs }
 
@@ -113,6 +114,7 @@ ports { http = %d server = %d serf_lan = %d https = -1 dns = -1 grpc = -1 grpc_t
 	return s, nil
 }
 
+func (s *ownConsul) name() string { return "its consul" }
 func (s *ownConsul) what() string { return "a consul of its own (" + s.binary + ")" }
 
 func (s *ownConsul) config() kv.Config {

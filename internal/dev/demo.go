@@ -32,6 +32,7 @@ type story struct {
 // step is one step of the story.
 type step struct {
 	title   string
+	note    string // what a newcomer does not know yet; "" for nothing
 	command string // what a user would type; "" for none
 	expect  string
 	act     func(ctx context.Context) (string, error) // nil for none; what it says is printed
@@ -64,12 +65,24 @@ func (s *story) play(ctx context.Context) error {
 	if c.failed > 0 {
 		return fmt.Errorf("the demonstration: %d of %d requests failed, the last one: %s", c.failed, c.failed+c.answers, c.lastError)
 	}
-	fmt.Fprintf(s.out, "The story took %v. %d requests went through HAProxy, 0 failed.\n",
-		time.Since(began).Round(100*time.Millisecond), c.answers)
+	fmt.Fprintf(s.out, "The story took %v. %d requests went through HAProxy, 0 failed.\n\nNow try: %s\n",
+		time.Since(began).Round(100*time.Millisecond), c.answers, s.again())
 	return nil
 }
 
+// again is how a user starts this to play with: as they started the story,
+// which in a checkout was make demo.
+func (s *story) again() string {
+	if s.command == "bin/hadrain" {
+		return "make run"
+	}
+	return s.command + " dev"
+}
+
 func (s *story) tell(ctx context.Context, step step) error {
+	if step.note != "" {
+		fmt.Fprintf(s.out, "      %s\n", step.note)
+	}
 	if step.command != "" {
 		fmt.Fprintf(s.out, "      $ %s\n", step.command)
 	}
@@ -112,6 +125,7 @@ func (s *story) drainSteps(all, canaries []string) []step {
 		until:  []probe{s.shows("UP", 0, all), s.answering(all)},
 	}, {
 		title:   "one key drains the canaries of both backends",
+		note:    canary + " is a group: " + names + " name this key, after their own, in agent-send",
 		command: drain,
 		expect:  "HAProxy shows DRAIN for " + names + "; their requests stop, none fails",
 		act:     write,
@@ -120,7 +134,7 @@ func (s *story) drainSteps(all, canaries []string) []step {
 		},
 	}, {
 		title:   "HAProxy is reloaded",
-		command: "systemctl reload haproxy",
+		command: s.haproxy.reloadCommand() + "   # what systemctl reload haproxy does",
 		expect:  "the new worker, which starts from its configuration, shows DRAIN as well",
 		act: func(ctx context.Context) (string, error) {
 			before, after, err := s.haproxy.reload(ctx)
@@ -136,7 +150,7 @@ func (s *story) outageSteps(canaries []string) []step {
 		title:  "the store goes away",
 		expect: "render keeps the state file and says how old it is; after three more agent checks HAProxy still shows DRAIN",
 		act: func(context.Context) (string, error) {
-			return "stopped " + s.store.what(), s.store.stop()
+			return "stopped " + s.store.name(), s.store.stop()
 		},
 		until: []probe{
 			s.stale(), s.checks(3, canaries[0]),
@@ -148,7 +162,7 @@ func (s *story) outageSteps(canaries []string) []step {
 		act: func(ctx context.Context) (string, error) {
 			err := s.store.start(ctx)
 			back = time.Now()
-			return "started " + s.store.what(), err
+			return "started " + s.store.name(), err
 		},
 		until: []probe{
 			func(ctx context.Context) (string, bool) { return s.fresh(back)(ctx) },

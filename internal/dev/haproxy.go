@@ -114,6 +114,11 @@ func (h *haproxyServer) run(ctx context.Context) error {
 	}
 }
 
+// reloadCommand is what a user would type to reload this HAProxy.
+func (h *haproxyServer) reloadCommand() string {
+	return fmt.Sprintf("kill -USR2 %d", h.process.started.Pid)
+}
+
 // reload makes HAProxy read its configuration again, as `systemctl reload`
 // does, and returns when a new worker answers on the socket.
 func (h *haproxyServer) reload(ctx context.Context) (before, after int, err error) {

@@ -23,7 +23,7 @@ type Options struct {
 	// CONSUL_HTTP_ADDR names if it answers, else one started from the consul on
 	// the PATH.
 	Consul bool
-	// Demo plays a story of about half a minute and ends.
+	// Demo plays a story of about a quarter of a minute and ends.
 	Demo bool
 	// Frontend is where HAProxy listens for requests, HOST:PORT. If empty, a
 	// free port of 127.0.0.1.

@@ -25,9 +25,13 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		`$ bin/hadrain drain canary --reason "demonstration: deploying the canaries" --yes`,
+		"canary is a group: web/gke-cny-web and api/api-cny name this key, after their own, in agent-send",
+		"   # what systemctl reload haproxy does\n",
+		"$ kill -USR2 ",
+		": stopped the embedded store\n",
 		"web/gke-cny-web is DRAIN (agent), api/api-cny is DRAIN (agent)",
 		"web/gke-cny-web is MAINT, api/api-cny is MAINT",
-		"requests went through HAProxy, 0 failed.",
+		"requests went through HAProxy, 0 failed.\n\nNow try: make run\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out.String())
@@ -96,9 +100,14 @@ func TestWithoutHAProxy(t *testing.T) {
 	haproxyDirs = nil
 	t.Setenv("PATH", t.TempDir())
 	ctx, cancel := context.WithCancel(within(t))
-	out := &trigger{text: "web/gke-cny-web   ready", then: cancel}
+	out := &trigger{text: "last confirmed", then: cancel}
 	if err := Run(ctx, Options{}, out); err != nil {
 		t.Error(err)
+	}
+	for _, want := range []string{"HADRAIN_ADDR=127.0.0.1:", "hadrain query web/gke-cny-web canary   # asks at $HADRAIN_ADDR", "web/gke-cny-web   ready"} {
+		if !strings.Contains(out.all.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out.all.String())
+		}
 	}
 	if !strings.Contains(out.all.String(), "apt-get install haproxy") {
 		t.Errorf("output does not say how to install haproxy:\n%s", out.all.String())

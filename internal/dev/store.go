@@ -16,7 +16,9 @@ import (
 // store is where the desired state lives: the embedded one, a Consul that dev
 // started, or a Consul that was there before.
 type store interface {
-	// what says which of them it is, for people.
+	// name says which of them it is, for people.
+	name() string
+	// what is its name with what there is to know of it.
 	what() string
 	// config says how to reach it.
 	config() kv.Config
@@ -58,7 +60,8 @@ func newEmbedded() *embedded {
 	return &embedded{data: devstore.New(), addr: "127.0.0.1:0"}
 }
 
-func (s *embedded) what() string { return "the embedded store (in memory; --consul for a real Consul)" }
+func (s *embedded) name() string { return "the embedded store" }
+func (s *embedded) what() string { return s.name() + " (in memory; --consul for a real Consul)" }
 
 func (s *embedded) config() kv.Config {
 	// The token of another Consul in the environment is not for this one.

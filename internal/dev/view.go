@@ -44,7 +44,7 @@ type line struct {
 // page is one picture of everything.
 type page struct {
 	at     time.Time
-	age    string // of the last accepted read
+	age    string // of the last accepted read, as a clause
 	lines  []line
 	counts *counts // nil without HAProxy
 	err    error   // why HAProxy could not be read
@@ -60,7 +60,7 @@ func (v *view) look(ctx context.Context) page {
 		}
 	}
 	if !v.read.IsZero() {
-		p.age = p.at.Sub(v.read).Truncate(100*time.Millisecond).String() + " ago"
+		p.age = "last confirmed " + p.at.Sub(v.read).Truncate(100*time.Millisecond).String() + " ago"
 	}
 	live := map[string]haproxy.Stat{}
 	if v.socket != "" {
@@ -109,7 +109,7 @@ func (v *view) desired(s server) string {
 
 // write prints the picture; paint colours a word by what it means.
 func (p page) write(w io.Writer, paint func(string) string) {
-	fmt.Fprintf(w, "%s  store read %s", p.at.Format(time.TimeOnly), p.age)
+	fmt.Fprintf(w, "%s  %s", p.at.Format(time.TimeOnly), p.age)
 	if p.counts != nil {
 		fmt.Fprintf(w, "  requests: %d answered, %d failed", p.counts.answers, p.counts.failed)
 	}

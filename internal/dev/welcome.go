@@ -18,7 +18,7 @@ func (r *runner) welcome(agent *net.TCPAddr) {
 	line("responder", r.responder, fmt.Sprintf("its status; state file -> agent checks at %v", agent))
 	if r.haproxy != nil {
 		line("site", r.frontend, fmt.Sprintf("HAProxy with %d small web servers, %d requests a second", len(r.servers), requestsPerSecond))
-		line("statistics", r.statsPage, fmt.Sprintf("HAProxy's own page; kill -USR2 %d reloads HAProxy", r.haproxy.process.started.Pid))
+		line("statistics", r.statsPage, fmt.Sprintf("HAProxy's own page; %s reloads HAProxy", r.haproxy.reloadCommand()))
 	}
 	line("state file", r.statePath, "")
 	line("log", r.log, "of render and responder")
@@ -29,9 +29,10 @@ func (r *runner) welcome(agent *net.TCPAddr) {
 		fmt.Fprintln(r.out)
 		return
 	}
-	fmt.Fprintf(r.out, "\nTry, in another terminal:\n\n  export %s\n", strings.Join(r.variables(), " "))
+	fmt.Fprintf(r.out, "\nTry, in another terminal:\n\n  export %s\n", strings.Join(append(r.variables(), fmt.Sprintf("HADRAIN_ADDR=%v", agent)), " "))
 	fmt.Fprintf(r.out, "  %s drain canary --reason \"trying it out\" --yes\n", r.command)
 	fmt.Fprintf(r.out, "  %s status\n", r.command)
+	fmt.Fprintf(r.out, "  %s query %s %s   # asks at $HADRAIN_ADDR as HAProxy does; or --addr %v\n", r.command, inGroup(r.servers, canary)[0], canary, agent)
 	fmt.Fprintf(r.out, "  %s clear canary --yes\n\nCtrl-C ends everything.\n\n", r.command)
 }
 
