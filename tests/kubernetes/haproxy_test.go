@@ -37,10 +37,12 @@ func newBackends(t *testing.T, n network) *backends {
 	return b
 }
 
-// config returns our haproxy.cfg with these servers in place of the example's.
+// config returns our haproxy.cfg with these servers in place of the example's,
+// and web-03, where nobody listens.
 func (b *backends) config(t *testing.T) string {
 	t.Helper()
-	return replaced(t, "base/haproxy.cfg", "192.0.2.1:8080", b.address[0], "192.0.2.2:8080", b.address[1])
+	text := replaced(t, "base/haproxy.cfg", "192.0.2.1:8080", b.address[0], "192.0.2.2:8080", b.address[1])
+	return text + `    server web-03 127.0.0.1:1 agent-send "web/web-03\n"` + "\n"
 }
 
 // status returns the column "status" of a server of the backend web, as

@@ -218,6 +218,9 @@ func (s *story) startsDrained(t *testing.T) {
 	if got := mustStatus(t, p, "web-01"); got != "DRAIN (agent)" {
 		t.Errorf("web-01 is %s when the pod is ready", got)
 	}
+	if got := mustStatus(t, p, "web-03"); got != "DOWN" {
+		t.Errorf("web-03, which is down, is %s when the pod is ready", got)
+	}
 	before := s.backends.asked[0].Load()
 	for range 50 {
 		ask(t, p)

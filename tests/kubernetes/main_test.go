@@ -22,7 +22,7 @@ import (
 const gate = "HADRAIN_TEST_KUBERNETES"
 
 // slow are the tests behind the gate.
-const slow = "^(TestKubernetes|TestHelmEqualsKustomize|TestImagesAreReproducible)$"
+const slow = "^(TestKubernetes|TestHelmEqualsKustomize|TestHelmRefuses|TestImagesAreReproducible)$"
 
 // cgroups is where containerd puts the cgroups of containers; the namespaces
 // do not cover them.

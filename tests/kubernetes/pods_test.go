@@ -49,13 +49,14 @@ func (p pod) container(name string) container {
 
 // String says in one line what matters in a pod.
 func (p pod) String() string {
-	text := fmt.Sprintf("%s %s ready=%v ip=%s", p.Metadata.Name, p.Status.Phase, p.ready(), p.Status.PodIP)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s ready=%v ip=%s", p.Metadata.Name, p.Status.Phase, p.ready(), p.Status.PodIP)
 	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
 		for state, detail := range c.State {
-			text += fmt.Sprintf(" [%s %s ready=%v restarts=%d %v]", c.Name, state, c.Ready, c.RestartCount, detail["reason"])
+			fmt.Fprintf(&text, " [%s %s ready=%v restarts=%d %v]", c.Name, state, c.Ready, c.RestartCount, detail["reason"])
 		}
 	}
-	return text
+	return text.String()
 }
 
 const pods = "/api/v1/namespaces/" + namespace + "/pods"

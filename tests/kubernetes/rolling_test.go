@@ -35,7 +35,7 @@ const endpointDelay = 3 * time.Second
 func startTraffic(c *cluster, t *testing.T) *traffic {
 	t.Helper()
 	tr := &traffic{stop: make(chan struct{})}
-	tr.endpoints.Store(ptr(c.readyAddresses(t)))
+	tr.endpoints.Store(new(c.readyAddresses(t)))
 	tr.done.Go(func() { tr.follow(c) })
 	for i := range 4 {
 		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: i%2 == 0, MaxIdleConnsPerHost: 1}}
@@ -44,8 +44,7 @@ func startTraffic(c *cluster, t *testing.T) *traffic {
 	return tr
 }
 
-func ptr[T any](v T) *T { return &v }
-
+//go:fix inline
 func (tr *traffic) follow(c *cluster) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
