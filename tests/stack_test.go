@@ -147,11 +147,6 @@ func (s *stack) index() uint64 {
 	return meta.LastIndex
 }
 
-// status returns what the responder says of itself.
-func (s *stack) status() (statusjson.Responder, error) {
-	return responderStatus(s.t, s.http.Addr().String())
-}
-
 // settle waits until HAProxy has acted on everything that was written so far:
 // every row was answered from the newest state, and was asked once more, so
 // that the answer before has been digested.

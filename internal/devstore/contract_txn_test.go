@@ -164,7 +164,7 @@ func testTxnAtomic(t *testing.T, p *peer) {
 	for w := range 4 {
 		writers.Go(func() {
 			for i := range 25 {
-				value := []byte(fmt.Sprint(w, "-", i))
+				value := fmt.Append(nil, w, "-", i)
 				ops := consulapi.KVTxnOps{
 					{Verb: consulapi.KVSet, Key: k + "/1", Value: value},
 					{Verb: consulapi.KVSet, Key: k + "/2", Value: value},

@@ -3,6 +3,7 @@ package kv_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,9 +69,7 @@ func TestRefusals(t *testing.T) {
 				if q := r.URL.Query(); r.URL.Path != "/v1/kv/hadrain/state/" || !q.Has("recurse") || !q.Has("consistent") {
 					t.Errorf("request %s, want a recursive, consistent read of the prefix", r.URL)
 				}
-				for key, values := range tc.header {
-					w.Header()[key] = values
-				}
+				maps.Copy(w.Header(), tc.header)
 				w.WriteHeader(tc.code)
 				fmt.Fprint(w, tc.body)
 			}))

@@ -200,7 +200,7 @@ func systemdBelow(pid int) int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
 		children, _ := os.ReadFile(list)
-		for _, child := range strings.Fields(string(children)) {
+		for child := range strings.FieldsSeq(string(children)) {
 			if comm, _ := os.ReadFile("/proc/" + child + "/comm"); string(comm) == "systemd\n" {
 				n, _ := strconv.Atoi(child)
 				return n

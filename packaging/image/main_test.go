@@ -126,7 +126,8 @@ func TestImage(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"-name", "x:1", "-o", "/dev/null"},
+		{},
+		{"-name", "x:1", "-o", "/dev/null"},
 		{"-name", "x:1", "-o", "/dev/null", "file:relative"},
 		{"-name", "x:1", "-o", "/dev/null", "/etc/hostname:/x:9"},
 		{"-name", "x:1", "-o", "/dev/null", "-label", "no-value", "/etc/hostname:/x"},

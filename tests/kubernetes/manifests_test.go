@@ -195,8 +195,13 @@ func TestHelmEqualsKustomize(t *testing.T) {
 
 func helm(t *testing.T, values ...string) []object {
 	t.Helper()
+	return validated(t, output(t, helmTemplate(t, "1.34.3", values...)))
+}
+
+func helmTemplate(t *testing.T, version string, values ...string) *exec.Cmd {
+	t.Helper()
 	args := []string{
-		"template", "x", units + "/chart", "--namespace", namespace, "--kube-version", "1.34.3",
+		"template", "x", units + "/chart", "--namespace", namespace, "--kube-version", version,
 		"--set", "image=localhost/hadrain:test,haproxy.image=localhost/haproxy:test",
 	}
 	for _, v := range values {
@@ -204,7 +209,24 @@ func helm(t *testing.T, values ...string) []object {
 	}
 	cmd := exec.Command(testpeer.Need(t, "helm"), args...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+testpeer.Dir(t))
-	return validated(t, output(t, cmd))
+	cmd.Dir = testpeer.Root(t)
+	return cmd
+}
+
+// TestHelmRefuses: what would not work is not rendered.
+func TestHelmRefuses(t *testing.T) {
+	for _, c := range []struct{ version, value, want string }{
+		{"1.28.9", "sidecars=native", "set sidecars=plain"},
+		{"1.34.3", "sidecars=Native", "want native or plain"},
+	} {
+		out, err := helmTemplate(t, c.version, c.value).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s with Kubernetes %s: %v, %s; want %q", c.value, c.version, err, out, c.want)
+		}
+	}
+	if out, err := helmTemplate(t, "1.28.9", "sidecars=plain").CombinedOutput(); err != nil {
+		t.Errorf("plain with Kubernetes 1.28.9: %v\n%s", err, out)
+	}
 }
 
 // equal compares objects by kind and name. Left out is how a new configuration
