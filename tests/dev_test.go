@@ -147,14 +147,14 @@ func TestDevCommands(t *testing.T) {
 	_, text, _ := strings.Cut(p.Output(), "in another terminal:\n\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	commands := strings.Split(text, "\n")
-	if len(commands) != 4 || !strings.HasPrefix(commands[0], "  export CONSUL_HTTP_ADDR=http://") {
-		t.Fatalf("want an export and three commands to try:\n%s", p.Output())
+	if len(commands) != 5 || !strings.HasPrefix(commands[0], "  export CONSUL_HTTP_ADDR=http://") {
+		t.Fatalf("want an export and four commands to try:\n%s", p.Output())
 	}
 	sockets, err := filepath.Glob(dir + "/hadrain-dev-*/haproxy.sock")
 	if err != nil || len(sockets) != 1 {
 		t.Fatalf("sockets %v, %v", sockets, err)
 	}
-	for i, want := range []haproxy.Admin{haproxy.FDRAIN, haproxy.FDRAIN, 0} {
+	for i, want := range []haproxy.Admin{haproxy.FDRAIN, haproxy.FDRAIN, haproxy.FDRAIN, 0} {
 		cmd := exec.Command("/bin/sh", "-c", commands[0]+"\n"+commands[i+1])
 		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(testpeer.Build(t, "hadrain"))+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
@@ -162,6 +162,9 @@ func TestDevCommands(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", commands[i+1], err, out)
 		}
 		t.Logf("%s\n%s", commands[i+1], out)
+		if strings.Contains(commands[i+1], " query ") && string(out) != "drain 100%\n" {
+			t.Errorf("%s\n%s", commands[i+1], out)
+		}
 		testpeer.WaitFor(t, "HAProxy to follow "+commands[i+1], func() (bool, string) {
 			rows, err := haproxy.ServersState(t.Context(), sockets[0])
 			if err != nil {
