@@ -22,7 +22,7 @@ func Programs() []Program {
 				{"0", "Done, also if it was so already."},
 				{fmt.Sprint(cmdline.ExitError), "An error, such as Consul not answering."},
 				{fmt.Sprint(cmdline.ExitUsage), "Flags or arguments are wrong. Nothing was written."},
-				{fmt.Sprint(cli.ExitRefused), "Refused by a guard: somebody else's drain, something that changed meanwhile, a question that was not answered with y. Nothing was written."},
+				{fmt.Sprint(cli.ExitRefused), "Refused by a guard: somebody else's drain, something that changed meanwhile, a question that was not answered with y, an id that load balancers would refuse. Nothing was written."},
 			},
 			SeeAlso: []string{"hadrain-render(8)", "hadrain-responder(8)", "haproxy(1)"},
 		},
