@@ -66,6 +66,7 @@ var prior = []struct {
 func TestFailureModes(t *testing.T) {
 	t.Parallel()
 	testpeer.EachHAProxy(t, func(t *testing.T, binary string) {
+		t.Parallel()
 		var fails atomic.Bool
 		h := testpeer.HAProxy(t, testpeer.HAProxyConfig{Binary: binary, Plain: true, Config: failureConfig(t, &fails)})
 		expectHold(t, h)

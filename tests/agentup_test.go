@@ -98,6 +98,7 @@ func TestUpEndsAgentDown(t *testing.T) {
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	testpeer.EachHAProxy(t, func(t *testing.T, binary string) {
+		t.Parallel()
 		p := newResponder(t, 0)
 		p.set("web/without", "ready", "web/with", "ready")
 		p.haproxy = testpeer.HAProxy(t, testpeer.HAProxyConfig{

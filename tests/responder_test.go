@@ -162,17 +162,26 @@ func TestWordsThatChangeNothing(t *testing.T) {
 	})
 }
 
-// Rows whose weight somebody else manages keep it.
+// Rows whose weight somebody else manages keep it. Nor does HAProxy log about
+// them at every check that they remain drained, as 2.6 does after "drain 100%".
 func TestOptionWordMinusWeight(t *testing.T) {
 	t.Parallel()
 	testpeer.EachHAProxy(t, func(t *testing.T, binary string) {
-		p := newPair(t, binary, 0, `a "-weight web/a\n"`)
+		t.Parallel()
+		p := newPair(t, binary, 0, `a "-weight web/a\n"`, `usual "web/usual\n"`)
 		p.haproxy.CLI(t, "set server web/a weight 30%")
 		for state, admin := range map[string]haproxy.Admin{"drain": haproxy.FDRAIN, "maint": haproxy.FMAINT} {
-			p.set("web/a", state)
+			p.set("web/a", state, "web/usual", state)
 			p.expect("a", admin, 30)
-			p.set("web/a", "ready")
+			waitChecked(t, p.http, 2)
+			p.set("web/a", "ready", "web/usual", "ready")
 			p.expect("a", 0, 30)
 		}
+		log := p.haproxy.Output()
+		if strings.Contains(log, "Server web/a remains in forced drain mode") {
+			t.Errorf("with -weight HAProxy logs at every check:\n%s", log)
+		}
+		t.Logf("without -weight HAProxy logs %d times that the server remains drained",
+			strings.Count(log, "Server web/usual remains in forced drain mode"))
 	})
 }

@@ -51,6 +51,7 @@ var peers = map[string]source{
 	"tc":                      {fallback: []string{"/usr/sbin/tc"}, hint: "apt-get install iproute2"},
 	"promtool":                {hint: "apt-get install prometheus"},
 	"chromium":                {hint: "apt-get install chromium"},
+	"varnishtest":             {hint: "apt-get install varnish"},
 	"kustomize":               builtHere("kustomize"),
 	"kubevalidate":            builtHere("kubevalidate"),
 	"helm":                    builtHere("helm"),
