@@ -18,7 +18,7 @@ func (p *plan) advice(rows fleet, state *kv.State) []string {
 			add("%s is already %v by %s%s: left as it is (--force takes it over)", s.key, s.from.value.State, s.from.by(), because(s.from.note.Reason))
 		}
 		for _, row := range s.masked {
-			key, value := decider(rows.rows[row], state)
+			key, value := rows.decider(rows.rows[row], state)
 			add("%s ignores %s: its key %s says %s and wins", row, s.key, key, value)
 		}
 		for _, f := range s.falls {
@@ -61,9 +61,9 @@ func groupsOf(row string, rows fleet) string {
 }
 
 // decider returns the first of keys that has a value, and what it says.
-func decider(keys []string, state *kv.State) (key, value string) {
+func (f *fleet) decider(keys []string, state *kv.State) (key, value string) {
 	for _, key := range keys {
-		if c := currentOf(state, key); c.exists {
+		if c := currentOf(state, key); f.decides(c, key) {
 			return key, c.String()
 		}
 	}

@@ -35,6 +35,7 @@ type report struct {
 type fleet struct {
 	reports []report
 	rows    map[string][]string // row -> its keys in the order sent
+	unset   map[string]bool     // keys whose only values were rejected: they hide no group
 }
 
 func checkResponders(urls []string) error {
@@ -60,7 +61,7 @@ func redact(text string) string {
 func (a *app) askResponders(ctx context.Context) fleet {
 	ctx, cancel := context.WithTimeout(ctx, min(a.timeout, maxResponderWait))
 	defer cancel()
-	f := fleet{reports: make([]report, len(a.responders)), rows: map[string][]string{}}
+	f := fleet{reports: make([]report, len(a.responders)), rows: map[string][]string{}, unset: map[string]bool{}}
 	// No proxy of the environment: a responder is on this network.
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -73,6 +74,9 @@ func (a *app) askResponders(ctx context.Context) fleet {
 	}
 	wait.Wait()
 	for _, r := range f.reports {
+		for _, bad := range r.doc.Rejected {
+			f.unset[bad.Key] = desired.RejectedState(desired.Hold, bad.Reason) == desired.Unset
+		}
 		for _, row := range r.doc.Rows {
 			if _, ok := f.rows[row.Row]; !ok {
 				f.rows[row.Row] = row.Keys
@@ -134,6 +138,12 @@ func (f *fleet) known(state *kv.State) []string {
 	}
 	slices.Sort(rows)
 	return slices.DeleteFunc(slices.Compact(rows), func(row string) bool { return desired.CheckKey(row) != nil })
+}
+
+// decides reports whether a key, as it is in Consul, answers for the rows that
+// send it.
+func (f *fleet) decides(c current, key string) bool {
+	return c.exists && (c.rejected == nil || !f.unset[key])
 }
 
 // asking returns the rows that ask for key, sorted.

@@ -109,7 +109,7 @@ func makePlan(w want, keys []string, state *kv.State, rows fleet, author kv.Auth
 		p.steps = append(p.steps, s)
 	}
 	for i := range p.steps {
-		p.steps[i].reach(w, p.after(state), rows)
+		p.steps[i].reach(w, p.after(state, rows), rows)
 	}
 	return p
 }
@@ -137,8 +137,8 @@ func (c current) foreign(by string) bool {
 }
 
 // after returns a view of the keys as they are once the plan is carried out: the
-// state of a key, and whether it has a value.
-func (p *plan) after(state *kv.State) func(key string) (string, bool) {
+// state of a key, and whether it answers.
+func (p *plan) after(state *kv.State, rows fleet) func(key string) (string, bool) {
 	return func(key string) (string, bool) {
 		for _, s := range p.steps {
 			if s.key == key && s.changes {
@@ -146,7 +146,7 @@ func (p *plan) after(state *kv.State) func(key string) (string, bool) {
 			}
 		}
 		c := currentOf(state, key)
-		return c.String(), c.exists
+		return c.String(), rows.decides(c, key)
 	}
 }
 

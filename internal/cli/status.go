@@ -182,7 +182,7 @@ func statusOf(key string, state *kv.State, now time.Time) keyStatus {
 
 // masks returns the groups of a row whose values the row's own value hides.
 func masks(key string, state *kv.State, rows fleet) []string {
-	if _, ok := state.Entries[key]; !ok {
+	if !rows.decides(currentOf(state, key), key) {
 		return nil
 	}
 	var groups []string
