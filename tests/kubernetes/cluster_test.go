@@ -47,7 +47,9 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{dir: workDir(t)}
-	shell(t, "mount --make-rshared /; ip link set lo up")
+	// What kubelet, containerd and the network's plugins write where no setting
+	// leads away from goes into memory, too.
+	shell(t, "mount --make-rshared /; for dir in /run /var/lib /var/log; do mount -t tmpfs tmpfs $dir; done; ip link set lo up")
 	for _, n := range []network{ipv4, ipv6} {
 		shell(t, strings.NewReplacer("NODE", n.node, "ADDRESS", n.address+"/"+n.bits).Replace(
 			`ip link add br-NODE type bridge; echo 0 >/proc/sys/net/ipv6/conf/br-NODE/accept_dad; ip addr add ADDRESS dev br-NODE; ip link set br-NODE up`))
