@@ -121,7 +121,43 @@ func Prepare(cmd *cobra.Command, lookup func(string) (string, bool)) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	cmd.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return FromEnv(c.Flags(), lookup) }
+	// The library adds these two when it runs; they are to behave as the others.
+	cmd.InitDefaultHelpCmd()
+	cmd.InitDefaultCompletionCmd()
+	for _, sub := range cmd.Commands() {
+		refuseUnknown(cmd, sub)
+	}
 	wrapArgs(cmd)
+}
+
+// refuseUnknown makes a word that names no command a usage error where the
+// library only prints help: after "help", and after a command that has nothing
+// but subcommands.
+func refuseUnknown(root, cmd *cobra.Command) {
+	unknown := func(of *cobra.Command, args []string) error {
+		return Usage(fmt.Errorf("unknown command %q for %q", args[0], of.CommandPath()))
+	}
+	switch {
+	case cmd.Name() == "help":
+		cmd.Args = func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil {
+				found, rest = root, args
+			}
+			if len(rest) > 0 {
+				return unknown(found, rest)
+			}
+			return nil
+		}
+	case cmd.HasSubCommands() && !cmd.Runnable():
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknown(c, args)
+			}
+			return c.Help()
+		}
+	}
 }
 
 func wrapArgs(cmd *cobra.Command) {
@@ -148,7 +184,7 @@ func Variable(flag string) string {
 
 // FromEnv sets each flag that was not given from its variable, if that is set.
 // A variable that is set but empty counts: HADRAIN_STATE= switches the state
-// file off as --state ” does. The value of a repeatable flag is split at commas.
+// file off as an empty --state does. The value of a repeatable flag is split at commas.
 func FromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var err error
 	flags.VisitAll(func(f *pflag.Flag) {
