@@ -22,6 +22,7 @@ type loop struct {
 	buf      [MaxQuestion]byte
 	answered []answered // peers that have not closed yet, oldest first
 	swept    time.Time  // when answered was looked through last
+	polled   []pollFD   // the same connections, for the kernel
 	beat     atomic.Int64
 
 	stopping  atomic.Bool
@@ -98,9 +99,10 @@ func (l *loop) serve(fd int) {
 // not in closeTimeout.
 func (l *loop) sweep(now time.Time) {
 	l.swept = now
+	l.poll()
 	kept := l.answered[:0]
-	for _, a := range l.answered {
-		if n, errno := read(a.fd, l.buf[:]); (n > 0 || errno == syscall.EAGAIN) && now.Sub(a.at) < closeTimeout {
+	for i, a := range l.answered {
+		if l.polled[i].revents&pollGone == 0 && now.Sub(a.at) < closeTimeout {
 			kept = append(kept, a)
 			continue
 		}
@@ -108,6 +110,33 @@ func (l *loop) sweep(now time.Time) {
 	}
 	l.answered = kept
 }
+
+// poll asks once, for all answered connections, which peers have closed theirs.
+// A read of each would be a system call a check.
+func (l *loop) poll() {
+	l.polled = l.polled[:0]
+	for _, a := range l.answered {
+		l.polled = append(l.polled, pollFD{fd: int32(a.fd), events: pollRDHUP})
+	}
+	if len(l.polled) == 0 {
+		return
+	}
+	var atOnce syscall.Timespec
+	// If it fails it has told of nobody, and the next sweep asks again.
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&l.polled[0])), uintptr(len(l.polled)),
+		uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
+}
+
+// pollFD is struct pollfd of poll(2).
+type pollFD struct {
+	fd              int32
+	events, revents int16
+}
+
+const (
+	pollRDHUP = 0x2000                        // the peer has closed, or its sending side
+	pollGone  = pollRDHUP | 0x8 | 0x10 | 0x20 // POLLERR, POLLHUP, POLLNVAL: a reset, the end, no descriptor
+)
 
 // makeRoom closes connections until there are no more than allowed, the one
 // just accepted among them. First the oldest without a complete question goes.
