@@ -29,7 +29,7 @@ func Build(t testing.TB, name string) string {
 }
 
 // BuildPlain is [Build] without the race detector, which slows a program down
-// tenfold: for tests of load and memory.
+// tenfold, and static, as it is shipped: for tests of load and memory.
 func BuildPlain(t testing.TB, name string) string {
 	t.Helper()
 	return buildOnce(t, binary{name, false})
@@ -73,6 +73,9 @@ func build(root string, b binary) (string, error) {
 	}
 	cmd := exec.Command("go", append(args, source)...)
 	cmd.Dir = root
+	if !b.race {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
 	}

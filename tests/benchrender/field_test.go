@@ -114,6 +114,7 @@ func (f *field) stock() *subject {
 	binary := filepath.Join(root, ".ci", "cache", "test-bin", "consul-template")
 	build := exec.Command("go", "build", "-buildvcs=false", "-modfile=.ci/consul-template.mod", "-o", binary, "github.com/hashicorp/consul-template")
 	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped, and so is ours
 	if out, err := build.CombinedOutput(); err != nil {
 		f.b.Fatalf("building consul-template: %v\n%s", err, out)
 	}
