@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hadrain/internal/statefile"
+	"hadrain/internal/testpeer"
 )
 
 func TestWriteModes(t *testing.T) {
@@ -36,7 +37,7 @@ func TestWriteModes(t *testing.T) {
 
 func TestWriteKeepsTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to have files of another owner")
+		testpeer.Missing(t, "root, to have files of another owner")
 	}
 	path := filepath.Join(t.TempDir(), "state")
 	must(t, os.WriteFile(path, nil, 0o644))
