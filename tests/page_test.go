@@ -46,7 +46,7 @@ func TestPageInBrowser(t *testing.T) {
 func servePage(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state")
-	f := &statefile.File{Root: "hadrain", ID: "6f1c", Index: 4711, Host: "lb-1", Rendered: time.Now().UTC()}
+	f := &statefile.File{Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: 4711, Host: "lb-1", Rendered: time.Now().UTC()}}
 	for _, kv := range [][2]string{
 		{"canary", `drain # by=alice reason="chg-123"`}, {"elsewhere/web-01", "maint"}, {"web/web-07", "dran"}, {"web/web-08", "50%"},
 	} {

@@ -85,7 +85,7 @@ func newReloadWindow(b *testing.B, global, server string) *reloadWindow {
 func serveDrained(b *testing.B) string {
 	b.Helper()
 	state := filepath.Join(b.TempDir(), "state")
-	f := &statefile.File{Root: "hadrain", ID: "6f1c", Index: 7, Host: "lb-1", Rendered: time.Now().UTC()}
+	f := &statefile.File{Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: 7, Host: "lb-1", Rendered: time.Now().UTC()}}
 	f.Rows = append(f.Rows, desired.Row{Key: "web/drained", State: desired.Drain})
 	if err := statefile.Write(state, statefiletest.Format(f)); err != nil {
 		b.Fatal(err)

@@ -56,7 +56,7 @@ func (s *service) start(flags ...string) {
 // write replaces the state file.
 func (s *service) write(index uint64, rows []desired.Row) {
 	s.t.Helper()
-	f := &statefile.File{Root: "hadrain", ID: "6f1c", Index: index, Host: "lb-1", Rendered: time.Now().UTC(), Rows: rows}
+	f := &statefile.File{Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: index, Host: "lb-1", Rendered: time.Now().UTC()}, Rows: rows}
 	if err := statefile.Write(s.state, statefiletest.Format(f)); err != nil {
 		s.t.Error(err)
 	}

@@ -82,7 +82,7 @@ func (p *pair) enrol() string {
 func (p *pair) set(pairs ...string) {
 	p.t.Helper()
 	p.index++
-	f := &statefile.File{Root: "hadrain", ID: "6f1c", Index: p.index, Host: "lb-1", Rendered: time.Now().UTC()}
+	f := &statefile.File{Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: p.index, Host: "lb-1", Rendered: time.Now().UTC()}}
 	for i := 0; i < len(pairs); i += 2 {
 		f.Rows = append(f.Rows, desired.Accept(pairs[i], pairs[i+1], desired.Row{}, false))
 	}

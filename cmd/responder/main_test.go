@@ -112,7 +112,7 @@ func stateFile(t *testing.T, canary desired.State) string {
 func writeState(t *testing.T, path string, canary desired.State) {
 	t.Helper()
 	f := &statefile.File{
-		Root: "hadrain", ID: "6f1c", Index: 7, Host: "lb-1", Rendered: time.Now().UTC(),
+		Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: 7, Host: "lb-1", Rendered: time.Now().UTC()},
 		Rows: []desired.Row{{Key: "canary", State: canary}},
 	}
 	if err := statefile.Write(path, statefiletest.Format(f)); err != nil {

@@ -124,7 +124,7 @@ func TestStaleUnixSocket(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	f := &statefile.File{Root: "hadrain", ID: "6f1c", Index: 7, Host: "lb-1", Rendered: time.Now().UTC()}
+	f := &statefile.File{Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: 7, Host: "lb-1", Rendered: time.Now().UTC()}}
 	for i := range 1000 {
 		f.Rows = append(f.Rows, desired.Row{Key: fmt.Sprintf("web/server-%04d", i), State: desired.Drain})
 	}

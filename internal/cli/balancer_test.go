@@ -93,7 +93,7 @@ func renderOnce(ts *testscript.TestScript, neg bool, args []string) {
 	lb := ts.Value(key("lb")).(*balancer)
 	pairs, meta, err := store(ts).List("hadrain/state/", &consulapi.QueryOptions{RequireConsistent: true})
 	ts.Check(err)
-	f := statefile.File{Root: "hadrain", Index: meta.LastIndex, Rendered: time.Now().UTC().Truncate(time.Second), Host: "lb-1"}
+	f := statefile.File{Head: statefile.Head{Root: "hadrain", Index: meta.LastIndex, Rendered: time.Now().UTC().Truncate(time.Second), Host: "lb-1"}}
 	for _, p := range pairs {
 		if name := strings.TrimPrefix(p.Key, "hadrain/state/"); name != ".hadrain" {
 			f.Rows = append(f.Rows, desired.Accept(name, string(p.Value), desired.Row{}, false))

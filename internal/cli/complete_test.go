@@ -72,7 +72,7 @@ func complete(t *testing.T, words []string) string {
 // stateFile writes a state file with keys, which must be sorted.
 func stateFile(t *testing.T, keys ...string) string {
 	t.Helper()
-	f := &statefile.File{Root: "hadrain", ID: "6f1c", Index: 7, Rendered: time.Unix(1, 0).UTC(), Host: "lb"}
+	f := &statefile.File{Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: 7, Rendered: time.Unix(1, 0).UTC(), Host: "lb"}}
 	for _, key := range keys {
 		f.Rows = append(f.Rows, desired.Row{Key: key, State: desired.Drain})
 	}

@@ -3,7 +3,6 @@ package desired
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // MaxKey is the greatest length of a key, in bytes.
@@ -20,14 +19,14 @@ func CheckKey(key string) error {
 		return errors.New("empty key")
 	case len(key) > MaxKey:
 		return fmt.Errorf("%d bytes long, at most %d fit", len(key), MaxKey)
-	case strings.IndexByte("#+-", key[0]) >= 0:
+	case key[0] == '#', key[0] == '+', key[0] == '-':
 		return fmt.Errorf("starts with %q", key[0])
 	case key[len(key)-1] == '/':
 		return errors.New("ends in '/', which is a folder")
 	}
 	for i := range len(key) {
-		if c := key[i]; c <= ' ' || c >= 0x7f {
-			return badByte(c)
+		if key[i]-'!' > '~'-'!' { // one comparison: below '!' it wraps around
+			return badByte(key[i])
 		}
 	}
 	return nil

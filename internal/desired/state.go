@@ -67,15 +67,15 @@ func (s State) String() string {
 // N%. Health words are refused: whether a server is up belongs to HAProxy's own
 // checks. The error names the word and what to write instead.
 func ParseState(word string) (State, error) {
-	switch strings.ToLower(word) {
-	case "ready":
-		return Ready, nil
-	case "drain":
-		return Drain, nil
-	case "maint":
-		return Maint, nil
-	case "hold":
-		return Hold, nil
+	// As state files have it; without this, a large one takes longer.
+	if state, ok := parseWord(word); ok {
+		return state, nil
+	}
+	lower := strings.ToLower(word)
+	if state, ok := parseWord(lower); ok {
+		return state, nil
+	}
+	switch lower {
 	case "up", "down", "fail", "failed", "stopped":
 		return Ready, fmt.Errorf("%s: health belongs to HAProxy's own checks; %s", quote(word), want)
 	}
@@ -83,6 +83,20 @@ func ParseState(word string) (State, error) {
 		return weight0 + State(percent), nil
 	}
 	return Ready, fmt.Errorf("%s: %s", quote(word), want)
+}
+
+func parseWord(lower string) (State, bool) {
+	switch lower {
+	case "ready":
+		return Ready, true
+	case "drain":
+		return Drain, true
+	case "maint":
+		return Maint, true
+	case "hold":
+		return Hold, true
+	}
+	return Ready, false
 }
 
 // parsePercent takes one to three digits and a percent sign, at most 100%.

@@ -29,8 +29,8 @@ type view struct {
 	socket  string   // HAProxy's; "" without HAProxy
 	traffic *traffic // nil without HAProxy
 
-	file *statefile.File // last good one; nil before
-	read time.Time       // last accepted read of the store
+	file *statefile.Table // last good one; nil before
+	read time.Time        // last accepted read of the store
 }
 
 // line is one server in the view.
@@ -94,7 +94,7 @@ func (v *view) desired(s server) string {
 		return "unsynced"
 	}
 	state, key := desired.Resolve(strings.Fields(s.question()), func(key string) (desired.State, bool) {
-		for _, row := range v.file.Rows {
+		for row := range v.file.Rows() {
 			if row.Key == key {
 				return row.State, true
 			}

@@ -29,7 +29,7 @@ type renderer struct {
 func (r *renderer) render(read *kv.Read, last *statefile.File, now time.Time) (*statefile.File, []byte, error) {
 	r.brain.Remember(r.watched, read.Pairs)
 	defer r.brain.Forget(r.watched) // or they stay in memory
-	f := &statefile.File{Root: r.root, ID: read.ID, Index: read.Index, Rendered: now.UTC().Truncate(time.Second), Host: r.host}
+	f := &statefile.File{Head: statefile.Head{Root: r.root, ID: read.ID, Index: read.Index, Rendered: now.UTC().Truncate(time.Second), Host: r.host}}
 	body, err := r.execute(f, last)
 	if err != nil {
 		return nil, nil, err

@@ -293,7 +293,9 @@ func TestPutBack(t *testing.T) {
 	for name, harm := range map[string]func() error{
 		"removed": func() error { return os.Remove(r.cfg.State) },
 		"cut":     func() error { return os.Truncate(r.cfg.State, 20) },
-		"forged":  func() error { return statefile.Write(r.cfg.State, statefiletest.Format(&statefile.File{Root: "x"})) },
+		"forged": func() error {
+			return statefile.Write(r.cfg.State, statefiletest.Format(&statefile.File{Head: statefile.Head{Root: "x"}}))
+		},
 	} {
 		if err := harm(); err != nil {
 			t.Fatal(err)

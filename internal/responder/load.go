@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +63,7 @@ type problem struct {
 // look takes over the file if it is a new and good one. What was served before
 // stays otherwise.
 func (s *store) look() {
-	file, read, err := s.reader.Look()
+	table, read, err := s.reader.Look()
 	now := *s.source.Load()
 	if err != nil {
 		if p := (problem{err.Error(), read}); p != s.last {
@@ -79,8 +78,8 @@ func (s *store) look() {
 		s.last = problem{}
 		now.read, now.problem = read, ""
 	}
-	if file != nil {
-		s.swap(newSnapshot(file))
+	if table != nil {
+		s.swap(newSnapshot(table))
 	}
 	s.source.Store(&now)
 }
@@ -88,8 +87,8 @@ func (s *store) look() {
 func (s *store) swap(next *snapshot) {
 	last := s.current.Swap(next)
 	s.loads.Add(1)
-	if last == nil || !slices.Equal(last.file.Rows, next.file.Rows) {
-		s.log.Info("state loaded", "path", s.path, "keys", len(next.file.Rows), "index", next.file.Index)
+	if last == nil || !last.SameRows(next.Table) {
+		s.log.Info("state loaded", "path", s.path, "keys", next.Len(), "index", next.Index)
 	}
 }
 

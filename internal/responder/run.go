@@ -83,7 +83,7 @@ func (r *responder) answer(line []byte) agentcheck.Answer {
 		return agentcheck.Respond(line, r.form, nil)
 	}
 	a := agentcheck.Respond(line, r.form, current.lookup)
-	a.Index = current.file.Index
+	a.Index = current.Index
 	return a
 }
 

@@ -157,8 +157,10 @@ func (d *daemon) status(t *testing.T) statusjson.Responder {
 // state returns a file with the given pairs of key and state.
 func state(index uint64, pairs ...string) *statefile.File {
 	f := &statefile.File{
-		Root: "hadrain", ID: "6f1c", Index: index, Host: "lb-1",
-		Rendered: time.Date(2026, 9, 9, 12, 0, 3, 0, time.UTC),
+		Head: statefile.Head{
+			Root: "hadrain", ID: "6f1c", Index: index, Host: "lb-1",
+			Rendered: time.Date(2026, 9, 9, 12, 0, 3, 0, time.UTC),
+		},
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		row := desired.Accept(pairs[i], pairs[i+1], desired.Row{}, false)

@@ -1,7 +1,6 @@
 package responder
 
 import (
-	"sync"
 	"time"
 
 	"hadrain/internal/desired"
@@ -10,13 +9,12 @@ import (
 
 // A snapshot is one good state file, ready to be answered from. It does not change.
 type snapshot struct {
-	file    *statefile.File
-	lookup  func(key []byte) (desired.State, bool)
-	content func() string // checksum of the keys, made when it is first asked for
+	*statefile.Table
+	lookup func(key []byte) (desired.State, bool)
 }
 
-func newSnapshot(f *statefile.File) *snapshot {
-	return &snapshot{file: f, lookup: newIndex(f.Rows).lookup, content: sync.OnceValue(f.Content)}
+func newSnapshot(t *statefile.Table) *snapshot {
+	return &snapshot{Table: t, lookup: newIndex(t).lookup}
 }
 
 // source says where the snapshot comes from and what is on disk now. It does

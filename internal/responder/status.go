@@ -48,10 +48,10 @@ func (r *responder) state(now time.Time) statusjson.State {
 		return s
 	}
 	s.Loaded = true
-	s.Root, s.ID, s.Index = current.file.Root, current.file.ID, current.file.Index
-	s.Rendered, s.Read = current.file.Rendered, from.read.UTC()
+	s.Root, s.ID, s.Index = current.Root, current.ID, current.Index
+	s.Rendered, s.Read = current.Rendered, from.read.UTC()
 	s.Age = max(now.Sub(from.read), 0).Seconds() // the clock may have been put back
-	s.Keys, s.Content = len(current.file.Rows), current.content()
+	s.Keys, s.Content = current.Len(), current.Content()
 	return s
 }
 
@@ -70,7 +70,7 @@ func (r *responder) summary(now time.Time) string {
 
 // describe adds what the state file says.
 func (s *snapshot) describe(doc *statusjson.Responder, asked map[string]bool) {
-	for _, row := range s.file.Rows {
+	for row := range s.Rows() {
 		if row.Rejected != "" {
 			doc.Rejected = append(doc.Rejected, statusjson.Rejected{Key: row.Key, State: row.State.String(), Reason: row.Rejected})
 		}
@@ -78,7 +78,7 @@ func (s *snapshot) describe(doc *statusjson.Responder, asked map[string]bool) {
 			doc.Unasked = append(doc.Unasked, row.Key)
 		}
 	}
-	for _, skipped := range s.file.Skipped {
+	for _, skipped := range s.Skipped {
 		doc.Skipped = append(doc.Skipped, statusjson.Skipped(skipped))
 	}
 }

@@ -24,15 +24,15 @@ func TestStatusGolden(t *testing.T) {
 	golden(t, "status_unsynced.json", r, c)
 
 	f := &statefile.File{
-		Root: "hadrain", ID: "6f1c", Index: 4711, Rendered: c.now(), Host: "lb-1",
+		Head: statefile.Head{Root: "hadrain", ID: "6f1c", Index: 4711, Rendered: c.now(), Host: "lb-1"},
 		Rows: []desired.Row{
 			{Key: "canary", State: desired.Drain, Note: `by=alice reason="chg-123"`},
 			{Key: "elsewhere/web-01", State: desired.Maint},
-			{Key: "web/web-07", State: desired.Hold, Rejected: `"dran": want ready, drain, maint, hold or N%; on hold`},
+			{Key: "web/web-07", State: desired.Hold, Rejected: `"dran": want ready, drain, maint, hold or N%; keeping hold`},
 		},
 		Skipped: []statefile.Skipped{{Key: "web/a b", Reason: "white space in the key"}},
 	}
-	r.store.swap(newSnapshot(f))
+	r.store.swap(newSnapshot(table(t, f)))
 	r.store.source.Store(&source{read: c.now(), problem: "reading state: cut short"})
 	ask := func(line string) {
 		a := r.answer([]byte(line))

@@ -12,14 +12,18 @@ import (
 	"hadrain/internal/desired"
 )
 
-// A File is one state file. Whoever holds one must not change it: readers share it.
-type File struct {
+// Head is what the first line of a state file says.
+type Head struct {
 	Root     string    // KV root, e.g. "hadrain"; no white space
 	ID       string    // id of the sentinel; no white space
 	Index    uint64    // Consul's index of the read it was made from
 	Rendered time.Time // when keys or index last changed; UTC, to the second
 	Host     string    // who rendered it; no white space
+}
 
+// A File is one state file. Whoever holds one must not change it: readers share it.
+type File struct {
+	Head
 	Rows    []desired.Row // sorted by Key, without duplicates
 	Skipped []Skipped     // keys that cannot travel in agent-send
 }
@@ -56,9 +60,9 @@ const (
 )
 
 // Header returns the first line, without its newline.
-func (f *File) Header() string {
-	return magic + " root=" + f.Root + " id=" + f.ID + " index=" + strconv.FormatUint(f.Index, 10) +
-		" rendered=" + f.Rendered.UTC().Format(time.RFC3339) + " host=" + f.Host
+func (h *Head) Header() string {
+	return magic + " root=" + h.Root + " id=" + h.ID + " index=" + strconv.FormatUint(h.Index, 10) +
+		" rendered=" + h.Rendered.UTC().Format(time.RFC3339) + " host=" + h.Host
 }
 
 // Width returns the width of the key column, in bytes.

@@ -10,14 +10,21 @@ import (
 	"strings"
 	"time"
 	"unsafe"
-
-	"hadrain/internal/desired"
 )
 
 // Parse reads a whole state file. It refuses a file that was cut, edited or
 // written by something else; the error says what is wrong and on which line.
 // The File shares memory with data, which must not change afterwards.
 func Parse(data []byte) (*File, error) {
+	t, err := ParseTable(data)
+	if err != nil {
+		return nil, err
+	}
+	return t.File(), nil
+}
+
+// ParseTable is [Parse] for those who look up keys.
+func ParseTable(data []byte) (*Table, error) {
 	body, seal, err := checkSeal(data)
 	if err != nil {
 		return nil, err
@@ -26,48 +33,48 @@ func Parse(data []byte) (*File, error) {
 	// for the text, not one for each key.
 	text := unsafe.String(unsafe.SliceData(body), len(body))
 	first, text, _ := strings.Cut(text, "\n")
-	f, err := parseHeader(first)
+	var t Table
+	if t.Head, err = parseHeader(first); err != nil {
+		return nil, err
+	}
+	rest, err := t.parseRows(text)
 	if err != nil {
 		return nil, err
 	}
-	text, err = f.parseRows(text)
-	if err != nil {
+	rows := body[len(first)+1 : len(body)-len(rest)]
+	if t.content, err = seal.check(t.Len(), rows); err != nil {
 		return nil, err
 	}
-	rows := body[len(first)+1 : len(body)-len(text)]
-	if err := seal.check(len(f.Rows), rows); err != nil {
-		return nil, err
-	}
-	return f, f.parseSkips(text)
+	return &t, t.parseSkips(rest)
 }
 
 // parseRows reads key lines until the first comment, and returns the rest.
-func (f *File) parseRows(text string) (rest string, err error) {
-	f.Rows = make([]desired.Row, 0, strings.Count(text, "\n"))
-	last := ""
-	for text != "" && text[0] != '#' {
-		end := strings.IndexByte(text, '\n')
-		row, err := parseRow(text[:end])
-		if err == nil && last >= row.Key {
-			err = fmt.Errorf("key %q is not in order", row.Key)
+func (t *Table) parseRows(text string) (rest string, err error) {
+	t.places = make([]place, 0, strings.Count(text, "\n"))
+	start, last := 0, ""
+	for start < len(text) && text[start] != '#' {
+		end := start + strings.IndexByte(text[start:], '\n')
+		key, state, _, err := parseLine(text[start:end])
+		if err == nil && last >= key {
+			err = fmt.Errorf("key %q is not in order", key)
 		}
 		if err != nil {
-			return "", fmt.Errorf("line %d: %w", 2+len(f.Rows), err)
+			return "", fmt.Errorf("line %d: %w", 2+t.Len(), err)
 		}
-		last = row.Key
-		f.Rows = append(f.Rows, row)
-		text = text[end+1:]
+		t.places = append(t.places, place{uint32(start), uint16(len(key)), state})
+		start, last = end+1, key
 	}
-	return text, nil
+	t.text = text[:start]
+	return text[start:], nil
 }
 
 // parseSkips reads the lines behind the rows.
-func (f *File) parseSkips(text string) error {
+func (t *Table) parseSkips(text string) error {
 	for text != "" {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
-		if err := f.parseSkipped(line); err != nil {
-			return fmt.Errorf("line %d: %w", 2+len(f.Rows)+len(f.Skipped), err)
+		if err := t.parseSkipped(line); err != nil {
+			return fmt.Errorf("line %d: %w", 2+t.Len()+len(t.Skipped), err)
 		}
 	}
 	return nil
@@ -101,91 +108,53 @@ func checkSeal(data []byte) ([]byte, seal, error) {
 	return body, seal{last, whole}, nil
 }
 
-// check verifies the rest of the last line: it speaks of the given key lines.
-func (s seal) check(keys int, rows []byte) error {
-	if string(s.line) != endLine(keys, sha256.Sum256(rows), s.whole) {
-		return errors.New("changed since it was written: the end line does not match")
+// check verifies the rest of the last line: it speaks of the given key lines. It
+// returns their checksum.
+func (s seal) check(keys int, rows []byte) (content string, err error) {
+	sum := sha256.Sum256(rows)
+	if string(s.line) != endLine(keys, sum, s.whole) {
+		return "", errors.New("changed since it was written: the end line does not match")
 	}
-	return nil
+	return hex.EncodeToString(sum[:]), nil
 }
 
-func parseHeader(line string) (*File, error) {
+func parseHeader(line string) (h Head, err error) {
 	rest, ok := strings.CutPrefix(line, magic+" ")
 	if !ok {
-		return nil, fmt.Errorf("line 1: not a state file, want it to start with %q", magic)
+		return h, fmt.Errorf("line 1: not a state file, want it to start with %q", magic)
 	}
-	var f File
 	words := strings.Split(rest, " ")
 	for i, name := range []string{"root", "id", "index", "rendered", "host"} {
 		if i >= len(words) || !strings.HasPrefix(words[i], name+"=") {
-			return nil, fmt.Errorf("line 1: no %s= in its place", name)
+			return h, fmt.Errorf("line 1: no %s= in its place", name)
 		}
-		if err := f.setHeader(name, words[i][len(name)+1:]); err != nil {
-			return nil, fmt.Errorf("line 1: %s: %w", name, err)
+		if err := h.set(name, words[i][len(name)+1:]); err != nil {
+			return h, fmt.Errorf("line 1: %s: %w", name, err)
 		}
 	}
-	if f.Header() != line {
-		return nil, errors.New("line 1: not as a state file writes it")
+	if h.Header() != line {
+		return h, errors.New("line 1: not as a state file writes it")
 	}
-	return &f, nil
+	return h, nil
 }
 
-func (f *File) setHeader(name, value string) (err error) {
+func (h *Head) set(name, value string) (err error) {
 	switch name {
 	case "root":
-		f.Root = value
+		h.Root = value
 	case "id":
-		f.ID = value
+		h.ID = value
 	case "index":
-		f.Index, err = strconv.ParseUint(value, 10, 64)
+		h.Index, err = strconv.ParseUint(value, 10, 64)
 	case "rendered":
-		f.Rendered, err = time.Parse(time.RFC3339, value)
+		h.Rendered, err = time.Parse(time.RFC3339, value)
 	case "host":
-		f.Host = value
+		h.Host = value
 	}
 	return err
 }
 
-func parseRow(line string) (desired.Row, error) {
-	key, rest := cutWord(line)
-	if err := desired.CheckKey(key); err != nil {
-		return desired.Row{}, fmt.Errorf("key %q: %w", key, err)
-	}
-	word, comment := cutWord(rest)
-	state, err := desired.ParseState(word)
-	if err != nil {
-		return desired.Row{}, fmt.Errorf("key %q: %w", key, err)
-	}
-	row := desired.Row{Key: key, State: state}
-	if comment == "" {
-		return row, nil
-	}
-	comment, ok := strings.CutPrefix(comment, "# ")
-	if !ok {
-		return desired.Row{}, fmt.Errorf("key %q: text after the state", key)
-	}
-	if rejected, ok := strings.CutPrefix(comment, rejectedMark); ok {
-		row.Rejected, row.State = rejected, desired.RejectedState(state, rejected)
-	} else {
-		row.Note = strings.TrimPrefix(comment, noteMark)
-	}
-	return row, nil
-}
-
-// cutWord returns what stands before the first run of spaces, and behind it.
-func cutWord(text string) (word, rest string) {
-	end := strings.IndexByte(text, ' ')
-	if end < 0 {
-		return text, ""
-	}
-	start := end + 1
-	for start < len(text) && text[start] == ' ' {
-		start++
-	}
-	return text[:end], text[start:]
-}
-
-func (f *File) parseSkipped(line string) error {
+func (t *Table) parseSkipped(line string) error {
 	rest, ok := strings.CutPrefix(line, skippedTag)
 	if !ok {
 		return fmt.Errorf("%.40q: want only skipped keys behind the rows", line)
@@ -202,6 +171,6 @@ func (f *File) parseSkipped(line string) error {
 	if !ok {
 		return fmt.Errorf("skipped key %s: no reason", quoted)
 	}
-	f.Skipped = append(f.Skipped, Skipped{Key: key, Reason: reason})
+	t.Skipped = append(t.Skipped, Skipped{Key: key, Reason: reason})
 	return nil
 }

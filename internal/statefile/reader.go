@@ -17,8 +17,11 @@ const MaxSize = 512 << 20
 // when render last had an answer from Consul that it accepted.
 func Load(path string) (*File, time.Time, error) {
 	r := Reader{path: path}
-	f, at, err := r.Look()
-	return f, at, err
+	t, at, err := r.Look()
+	if err != nil {
+		return nil, at, err
+	}
+	return t.File(), at, nil
 }
 
 // A Reader follows one state file. Its zero value is not usable; see [NewReader].
@@ -41,12 +44,12 @@ type identity struct {
 }
 
 // Look reads the file if it is another one than at the last look. It returns
-// the new File, or nil if nothing but the modification time changed; and the
+// the new state, or nil if nothing but the modification time changed; and the
 // modification time, which is the time of the last accepted read of Consul.
 //
 // An error means that there is no good file at path now. It is returned again,
 // without reading again, until the file changes.
-func (r *Reader) Look() (*File, time.Time, error) {
+func (r *Reader) Look() (*Table, time.Time, error) {
 	// Without O_NONBLOCK a named pipe would hold this goroutine until somebody
 	// writes to it, also past the end of the program's context.
 	f, err := os.OpenFile(r.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -80,8 +83,8 @@ func (r *Reader) touched(f *os.File, id identity) bool {
 	return err == nil && bytes.Equal(end, r.end)
 }
 
-func (r *Reader) read(f *os.File, id identity) (*File, time.Time, error) {
-	file, data, err := load(f, id.size)
+func (r *Reader) read(f *os.File, id identity) (*Table, time.Time, error) {
+	table, data, err := load(f, id.size)
 	r.last, r.err = id, nil
 	if err != nil {
 		r.err = fmt.Errorf("reading state %s: %w", r.path, err)
@@ -93,12 +96,12 @@ func (r *Reader) read(f *os.File, id identity) (*File, time.Time, error) {
 		return nil, id.mtime, r.err
 	}
 	r.end = bytes.Clone(data[bytes.LastIndexByte(data[:len(data)-1], '\n')+1:])
-	return file, id.mtime, nil
+	return table, id.mtime, nil
 }
 
 // load reads and parses f, unless it is too large to be read at all: size is
 // what it has, and it may grow meanwhile.
-func load(f io.Reader, size int64) (file *File, data []byte, err error) {
+func load(f io.Reader, size int64) (table *Table, data []byte, err error) {
 	if size <= MaxSize {
 		if data, err = readAll(f, size); err != nil {
 			return nil, nil, err
@@ -108,12 +111,12 @@ func load(f io.Reader, size int64) (file *File, data []byte, err error) {
 	if size > MaxSize {
 		return nil, nil, fmt.Errorf("larger than %d bytes", MaxSize)
 	}
-	file, err = Parse(data)
-	return file, data, err
+	table, err = ParseTable(data)
+	return table, data, err
 }
 
 // readAll reads into one buffer of the size that is expected, because that stays
-// with the File: io.ReadAll allocates several, and keeps one that is too large.
+// with the Table: io.ReadAll allocates several, and keeps one that is too large.
 func readAll(f io.Reader, size int64) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(size) + bytes.MinRead)

@@ -35,7 +35,7 @@ func TestReaderFollows(t *testing.T) {
 	}
 	write(t, path, desired.Drain)
 	f, _, err := r.Look()
-	if err != nil || f == nil || f.Rows[0].State != desired.Drain {
+	if err != nil || f == nil || f.State(0) != desired.Drain {
 		t.Fatalf("first Look = %+v, %v", f, err)
 	}
 	at := time.Now().Add(time.Minute).Truncate(time.Second)
@@ -45,7 +45,7 @@ func TestReaderFollows(t *testing.T) {
 		t.Errorf("Look after a touch = %v, %v, %v, want no file, %v", f, mtime, err, at)
 	}
 	write(t, path, desired.Maint)
-	if f, _, err = r.Look(); err != nil || f == nil || f.Rows[0].State != desired.Maint {
+	if f, _, err = r.Look(); err != nil || f == nil || f.State(0) != desired.Maint {
 		t.Errorf("Look after a write = %+v, %v", f, err)
 	}
 }
@@ -83,7 +83,7 @@ func TestReaderSeesAnEditInPlace(t *testing.T) {
 	other := write(t, filepath.Join(t.TempDir(), "other"), desired.Maint)
 	must(t, os.WriteFile(path, other, 0o644))
 	must(t, statefile.Touch(path, time.Now().Add(time.Minute)))
-	if f, _, err := r.Look(); err != nil || f == nil || f.Rows[0].State != desired.Maint {
+	if f, _, err := r.Look(); err != nil || f == nil || f.State(0) != desired.Maint {
 		t.Errorf("Look = %+v, %v, want the state maint", f, err)
 	}
 }
@@ -109,7 +109,7 @@ func follow(t *testing.T, path string) func(want desired.State) {
 		t.Helper()
 		deadline := time.After(5 * time.Second)
 		for {
-			if f, _, _ := r.Look(); f != nil && f.Rows[0].State == want {
+			if f, _, _ := r.Look(); f != nil && f.State(0) == want {
 				return
 			}
 			select {

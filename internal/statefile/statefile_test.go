@@ -21,8 +21,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func sample() *statefile.File {
 	return &statefile.File{
-		Root: "hadrain", ID: "6f1c", Index: 4711, Host: "haproxy-main-07",
-		Rendered: time.Date(2026, 9, 9, 12, 0, 3, 0, time.UTC),
+		Head: statefile.Head{
+			Root: "hadrain", ID: "6f1c", Index: 4711, Host: "haproxy-main-07",
+			Rendered: time.Date(2026, 9, 9, 12, 0, 3, 0, time.UTC),
+		},
 		Rows: []desired.Row{
 			{Key: "canary", State: desired.Drain, Note: `by=alice at=2026-09-09T12:00:02Z reason="chg-123 canary deploy"`},
 			{Key: "web/gke-cny-web", State: desired.Ready},
@@ -52,12 +54,12 @@ web/web-07       drain    # rejected "dran": want ready, drain, maint, hold or N
 func TestParseIsTheInverseOfFormat(t *testing.T) {
 	for name, f := range map[string]*statefile.File{
 		"sample": sample(),
-		"empty":  {Root: "a/b", ID: "x", Host: "h", Rendered: time.Unix(0, 0).UTC(), Rows: []desired.Row{}},
+		"empty":  {Head: statefile.Head{Root: "a/b", ID: "x", Host: "h", Rendered: time.Unix(0, 0).UTC()}, Rows: []desired.Row{}},
 		"nothing but skipped keys": {
-			Root: "r", ID: "i", Host: "h", Rendered: time.Unix(0, 0).UTC(), Rows: []desired.Row{},
+			Head: statefile.Head{Root: "r", ID: "i", Host: "h", Rendered: time.Unix(0, 0).UTC()}, Rows: []desired.Row{},
 			Skipped: []statefile.Skipped{{Key: "a b", Reason: "x"}, {Key: "c\nd", Reason: "y"}},
 		},
-		"notes that look like marks": {Root: "r", ID: "i", Host: "h", Rendered: time.Unix(1, 0).UTC(), Rows: []desired.Row{
+		"notes that look like marks": {Head: statefile.Head{Root: "r", ID: "i", Host: "h", Rendered: time.Unix(1, 0).UTC()}, Rows: []desired.Row{
 			{Key: "a", State: desired.Drain, Note: "rejected by QA"},
 			{Key: "b", State: desired.Drain, Note: "note: rejected by QA"},
 			{Key: "c", State: desired.Drain, Note: "# end keys=0"},

@@ -77,7 +77,7 @@ func (b *bench) askFleet(ctx context.Context) (f *fleet, err error) {
 
 func (b *bench) writeFleet(state desired.State, index uint64) error {
 	return statefile.Write(b.path(fileFleet), statefiletest.Format(&statefile.File{
-		Root: "hadrain", ID: "bench", Index: index, Rendered: time.Now().UTC(), Host: "bench",
+		Head: statefile.Head{Root: "hadrain", ID: "bench", Index: index, Rendered: time.Now().UTC(), Host: "bench"},
 		Rows: []desired.Row{{Key: "canary", State: state}},
 	}))
 }

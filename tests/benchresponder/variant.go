@@ -121,7 +121,7 @@ func key(server int) string { return fmt.Sprintf("web/server-%05d", server) }
 // stateOf makes a state file with so many keys in several states. With an even
 // index a tenth of them differ from those with an odd one.
 func stateOf(keys int, index uint64) []byte {
-	f := &statefile.File{Root: "hadrain", ID: "bench", Index: index, Rendered: time.Now().UTC(), Host: "bench"}
+	f := &statefile.File{Head: statefile.Head{Root: "hadrain", ID: "bench", Index: index, Rendered: time.Now().UTC(), Host: "bench"}}
 	for i := range keys {
 		row := desired.Row{Key: key(i), State: desired.State(i % 3)}
 		if i%10 == 0 {
