@@ -68,7 +68,7 @@ func TestRenderBehindAnAgentWhoseServerHangs(t *testing.T) {
 	}
 }
 
-// SIGHUP changes the template of a running render, and not a mistake.
+// SIGHUP changes the template of a running render, and its list; not a mistake.
 func TestRenderReloads(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
 	s.put(".hadrain", "v1 id="+sentinelID)
@@ -93,6 +93,23 @@ func TestRenderReloads(t *testing.T) {
 	p.WaitOutput(t, source+":2:3: there is no function nope")
 	s.put("web/a", "maint")
 	want("two maint")
+
+	write(t, source, `three {{ desired "web/a" }}`)
+	write(t, list, "templates:\n- source: "+source+"\n  destinatoin: x\n")
+	p.Signal(syscall.SIGHUP)
+	p.WaitOutput(t, list+":3: unknown key destinatoin")
+	want("three maint")
+	// Another file is made of the state as it is; the one before stays.
+	before := made
+	made = filepath.Join(s.dir, "another")
+	write(t, list, fmt.Sprintf("templates:\n- source: %s\n  destination: %s\n", source, made))
+	p.Signal(syscall.SIGHUP)
+	want("three maint")
+	s.put("web/a", "drain")
+	want("three drain")
+	if data, err := os.ReadFile(before); string(data) != "three maint" {
+		t.Errorf("a file that is listed no more: %q, %v, want it as it was", data, err)
+	}
 
 	write(t, list, "templates:\n- sourc: x\n")
 	wrong := s.run(nil, "--templates", list)

@@ -6,7 +6,7 @@
 // hadrain-responder serves to HAProxy. With --template SRC:DEST[:COMMAND] it also
 // reads SRC and writes DEST, and while COMMAND has not succeeded
 // .DEST.pending and .DEST.previous beside it; with --templates FILE for several.
-// SIGHUP makes it read templates and certificates again.
+// SIGHUP makes it read that file, templates and certificates again.
 //
 // It exits 0 after SIGINT or SIGTERM, 1 on a run-time error, such as no usable
 // answer of Consul at the start, 2 on usage, and 3 if another process writes

@@ -26,6 +26,7 @@ type applier struct {
 
 	program  *program
 	log      *slog.Logger
+	metrics  *metrics
 	failures prometheus.Counter
 	stale    prometheus.Gauge // 1 while the file is not what it should be
 
@@ -36,11 +37,18 @@ type applier struct {
 	renewed atomic.Pointer[renewal]
 	wake    chan struct{} // level trigger for offered and renewed
 	status  atomic.Pointer[statusjson.Template]
+	dropped chan struct{} // closed when the template is listed no more
+
+	listed Template     // as the loop gave it last, for the loop alone
+	unlock func() error // of the destination
 }
 
-// A renewal is what came of reading the source again: a program or an error.
+// A renewal is what came of reading the list and the source again: another
+// template for the same destination, or an error.
 type renewal struct {
-	program *program
+	Template
+
+	program *program // nil: go on with the one before
 	err     error
 }
 
@@ -49,14 +57,23 @@ func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier
 	if err != nil {
 		return nil, err
 	}
-	a := &applier{
-		Template: t, program: p, wake: make(chan struct{}, 1),
-		log:      log.With("template", t.Source, "destination", t.Destination),
-		failures: m.templateFailures.WithLabelValues(t.Source),
-		stale:    m.templateStale.WithLabelValues(t.Source),
-	}
+	a := &applier{listed: t, metrics: m, log: log, wake: make(chan struct{}, 1), dropped: make(chan struct{})}
+	a.use(t, p)
 	a.show(time.Time{})
 	return a, nil
+}
+
+// use goes on with the template t, which p was made of.
+func (a *applier) use(t Template, p *program) {
+	a.Template, a.program = t, p
+	a.failures = a.metrics.templateFailures.WithLabelValues(t.Source)
+	a.stale = a.metrics.templateStale.WithLabelValues(t.Source)
+}
+
+// lock makes this process the only writer of the destination.
+func (a *applier) lock() (err error) {
+	a.unlock, err = statefile.Lock(a.Destination)
+	return err
 }
 
 // offer makes s the state to apply next.
@@ -65,8 +82,12 @@ func (a *applier) offer(s *snapshot) {
 	a.poke()
 }
 
-// renew makes r what to go on with.
+// renew makes r what to go on with. A program that was not taken yet is still
+// better than the one before.
 func (a *applier) renew(r renewal) {
+	if waiting := a.renewed.Swap(nil); waiting != nil && r.program == nil {
+		r.Template, r.program = waiting.Template, waiting.program
+	}
 	a.renewed.Store(&r)
 	a.poke()
 }
@@ -78,11 +99,15 @@ func (a *applier) poke() {
 	}
 }
 
-// run applies what is offered until ctx ends.
+// run applies what is offered until ctx ends, or until the template is dropped
+// and its command, if it runs, has given its verdict. It ends the lock.
 func (a *applier) run(ctx context.Context) error {
+	defer func() { _ = a.unlock() }() // nothing was written to the lock file
 	for {
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-a.dropped:
 			return nil
 		case <-a.wake:
 			if ctx.Err() != nil {
@@ -101,10 +126,11 @@ func (a *applier) run(ctx context.Context) error {
 // take goes on with r. An error was logged by whoever read the source.
 func (a *applier) take(r *renewal) {
 	a.broken = r.err
+	if r.program != nil {
+		a.use(r.Template, r.program)
+	}
 	if r.err != nil {
 		a.failures.Inc()
-	} else {
-		a.program = r.program
 	}
 	a.show(a.status.Load().Applied)
 }
@@ -126,9 +152,9 @@ func (a *applier) report(ctx context.Context, err error) {
 	a.show(applied)
 	switch {
 	case err != nil && a.failed != before:
-		a.log.Error("applying a template failed; trying again on the next change", "error", err)
+		a.log.Error("applying a template failed; trying again on the next change", "template", a.Source, "destination", a.Destination, "error", err)
 	case err == nil && before != "":
-		a.log.Info("the template is applied again")
+		a.log.Info("the template is applied again", "template", a.Source, "destination", a.Destination)
 	}
 }
 

@@ -33,6 +33,9 @@ type Config struct {
 	Host   string    // for the file's header; empty: the name of this machine
 
 	Templates []Template // further files
+	// List, if not nil, returns at each signal of Reload what Templates are from
+	// then on. After an error they stay.
+	List func() ([]Template, error)
 
 	StartTimeout time.Duration // how long the first accepted read may take
 	Quiet        time.Duration // least time between a change and the next read; see [kv.WatchConfig]

@@ -19,10 +19,12 @@ type loop struct {
 	metrics  *metrics
 	watch    *kv.Watch
 	renderer renderer
-	out      *output    // nil: no state file
-	appliers []*applier // of further templates
+	out      *output                    // nil: no state file
+	appliers atomic.Pointer[[]*applier] // of further templates; only the loop changes the list
+	offered  *snapshot                  // last state, for templates that may be added; nil: none
 
-	reconnect func() error // reads the certificates of authorities again
+	spawn     func(*applier) // starts one that was added
+	reconnect func() error   // reads the certificates of authorities again
 
 	file       *statefile.File // last rendered, or found at the start; nil: none
 	generation uint64          // of the read that file was made of; 0: of no read yet
@@ -113,10 +115,19 @@ func (l *loop) render(read *kv.Read) {
 		l.out.set(data)
 	}
 	l.install()
-	for _, a := range l.appliers {
-		a.offer(&snapshot{generation: read.Generation, file: file, pairs: read.Pairs})
-	}
+	l.offer(&snapshot{generation: read.Generation, file: file, pairs: read.Pairs})
 	l.watch.Release(read)
+}
+
+// offer has all further templates applied to s. If templates may be added, s is
+// kept: its keys take memory, but a template that is there has them anyway.
+func (l *loop) offer(s *snapshot) {
+	for _, a := range l.templates() {
+		a.offer(s)
+	}
+	if l.cfg.List != nil {
+		l.offered = s
+	}
 }
 
 // install makes the file on disk the one that was rendered, as of the last

@@ -38,7 +38,7 @@ func newMetrics() *metrics {
 	m.refused = m.vec("refused_reads_total", "Reads that Consul answered and that were refused, by reason.", "reason")
 	m.readErrors = m.vec("failed_reads_total", "Reads that Consul did not answer as asked, by reason.", "reason")
 	m.templateFailures = m.vec("template_failures_total", "Attempts to apply a further template that failed.", "template")
-	m.reloads = m.vec("reloads_total", "Times that templates and certificates were read again: done, or failed, after which what failed stays as it was.", "outcome")
+	m.reloads = m.vec("reloads_total", "Times that the list of templates, templates and certificates were read again: done, or failed, after which what failed stays as it was.", "outcome")
 	m.templateStale = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: prefix + "template_stale", Help: "Whether the last attempt to apply a further template failed, so that its file is an older one.",
 	}, []string{"template"})
@@ -91,6 +91,13 @@ func (m *metrics) reloaded(failed bool) {
 		outcome = "failed"
 	}
 	m.reloads.WithLabelValues(outcome).Inc()
+}
+
+// forget ends the series of templates that nothing is made of any more: a stale
+// one would be reported for ever.
+func (m *metrics) forget(source string) {
+	m.templateFailures.DeleteLabelValues(source)
+	m.templateStale.DeleteLabelValues(source)
 }
 
 // setFile shows what the file says.

@@ -1,6 +1,10 @@
 package render
 
-import "github.com/coreos/go-systemd/v22/daemon"
+import (
+	"path/filepath"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
 
 // reload reads again what was read at the start, other than the flags. What
 // fails is logged and counted, and the one before stays in use.
@@ -10,21 +14,116 @@ func (l *loop) reload() {
 		l.cfg.Notify(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
 		defer l.cfg.Notify(daemon.SdNotifyReady)
 	}
-	failed := false
+	ok := true
 	if err := l.reconnect(); err != nil {
-		failed = true
+		ok = false
 		l.log.Error("reloading: the certificates before stay in use", "error", err)
 	}
-	for _, a := range l.appliers {
-		p, err := readProgram(a.Template, l.cfg.Root)
+	ok = l.list() && ok
+	ok = l.reread(l.cfg.Templates) && ok
+	l.metrics.reloaded(!ok)
+	if ok {
+		l.log.Info("reloaded", "templates", len(l.templates()))
+	}
+}
+
+// list reads the list of templates again, and reports whether it can be used.
+func (l *loop) list() bool {
+	if l.cfg.List == nil {
+		return true
+	}
+	next := l.cfg
+	var err error
+	if next.Templates, err = l.cfg.List(); err == nil {
+		err = next.Check()
+	}
+	if err != nil {
+		l.log.Error("reloading: the list of templates before stays in use", "error", err)
+		return false
+	}
+	l.cfg.Templates = next.Templates
+	return true
+}
+
+// reread makes the appliers those of templates, reading all sources again. A
+// file of which no template is listed any more stays as it is. It reports whether
+// all templates can be used.
+func (l *loop) reread(templates []Template) bool {
+	sources, before := map[string]bool{}, map[string]*applier{}
+	for _, a := range l.templates() {
+		sources[a.listed.Source] = true
+		before[filepath.Clean(a.listed.Destination)] = a
+	}
+	ok := true
+	var after []*applier
+	for _, t := range templates {
+		sources[t.Source] = true
+		path := filepath.Clean(t.Destination)
+		a, err := l.renewed(before[path], t)
 		if err != nil {
-			failed = true
-			a.log.Error("reloading: the template before stays in use", "error", err)
+			ok = false
 		}
-		a.renew(renewal{p, err})
+		if a != nil {
+			after = append(after, a)
+			delete(before, path)
+		}
 	}
-	l.metrics.reloaded(failed)
-	if !failed {
-		l.log.Info("reloaded", "templates", len(l.appliers))
+	l.appliers.Store(&after)
+	for _, a := range before {
+		l.log.Info("a template is listed no more, its file stays", "template", a.listed.Source, "destination", a.listed.Destination)
+		close(a.dropped)
 	}
+	l.forget(sources)
+	return ok
+}
+
+// forget ends the series of those of sources that nothing is made of.
+func (l *loop) forget(sources map[string]bool) {
+	for _, a := range l.templates() {
+		delete(sources, a.listed.Source)
+	}
+	for source := range sources {
+		l.metrics.forget(source)
+	}
+}
+
+// renewed returns the applier that goes on with t: a, or a new one if a is nil.
+// If there is none, or if it goes on with the template before, it returns the
+// error that it has logged.
+func (l *loop) renewed(a *applier, t Template) (*applier, error) {
+	log := l.log.With("template", t.Source, "destination", t.Destination)
+	if a == nil {
+		a, err := l.add(t)
+		if err != nil {
+			log.Error("reloading: a new template cannot be used", "error", err)
+			return nil, err
+		}
+		log.Info("a template was added")
+		return a, nil
+	}
+	p, err := readProgram(t, l.cfg.Root)
+	if err != nil {
+		log.Error("reloading: the template before stays in use", "error", err)
+	} else {
+		a.listed = t
+	}
+	a.renew(renewal{t, p, err})
+	return a, err
+}
+
+// add starts an applier of t on the state as it is.
+func (l *loop) add(t Template) (*applier, error) {
+	a, err := newApplier(t, l.cfg.Root, l.log, l.metrics)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.lock(); err != nil {
+		return nil, err
+	}
+	l.sweep(t.Destination)
+	if l.offered != nil {
+		a.offer(l.offered)
+	}
+	l.spawn(a)
+	return a, nil
 }

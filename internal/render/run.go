@@ -32,8 +32,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 		return err
 	}
 	l.reconnect = reconnect
-	release, err := l.lock()
-	defer func() { err = errors.Join(err, release()) }()
+	unlock, err := l.lock()
+	defer func() { err = errors.Join(err, unlock()) }()
 	if err != nil {
 		return err
 	}
@@ -45,9 +45,10 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	})
 	l.renderer.watched = l.watch.Dependency()
 	group.Go(l.watch.Run)
+	l.spawn = func(a *applier) { group.Go(func() error { return a.run(ctx) }) }
 	group.Go(func() error { return l.run(ctx) })
-	for _, a := range l.appliers {
-		group.Go(func() error { return a.run(ctx) })
+	for _, a := range l.templates() {
+		l.spawn(a)
 	}
 	if cfg.Listener != nil {
 		group.Go(func() error { return l.serve(ctx) })
@@ -79,44 +80,44 @@ func newLoop(cfg Config, log *slog.Logger) (*loop, error) {
 	if cfg.State != "" {
 		l.out = &output{path: cfg.State}
 	}
+	var appliers []*applier
 	for _, t := range cfg.Templates {
 		a, err := newApplier(t, cfg.Root, log, l.metrics)
 		if err != nil {
 			return nil, err
 		}
-		l.appliers = append(l.appliers, a)
+		appliers = append(appliers, a)
 	}
+	l.appliers.Store(&appliers)
 	l.status.Store(newStatus(&cfg, cfg.Host))
 	return l, nil
 }
 
-// lock makes this process the only writer of all its files. release is to be
-// called also after an error.
-func (l *loop) lock() (release func() error, err error) {
-	var releases []func() error
-	release = func() (err error) {
-		for _, r := range releases {
-			err = errors.Join(err, r())
-		}
-		return err
-	}
+// lock makes this process the only writer of all its files. The lock of the
+// state file ends with unlock, and those of templates with their appliers.
+func (l *loop) lock() (unlock func() error, err error) {
+	unlock = func() error { return nil }
 	if l.out != nil {
-		releases = append(releases, l.out.unlock)
 		if err := l.out.lock(); err != nil {
-			return release, err
+			return unlock, err
 		}
+		unlock = l.out.unlock
 		l.sweep(l.out.path)
 	}
-	for _, a := range l.appliers {
-		r, err := statefile.Lock(a.Destination)
-		if err != nil {
-			return release, err
+	for i, a := range l.templates() {
+		if err := a.lock(); err != nil {
+			for _, locked := range l.templates()[:i] {
+				err = errors.Join(err, locked.unlock())
+			}
+			return unlock, err
 		}
-		releases = append(releases, r)
 		l.sweep(a.Destination)
 	}
-	return release, nil
+	return unlock, nil
 }
+
+// templates returns the appliers as they are listed now.
+func (l *loop) templates() []*applier { return *l.appliers.Load() }
 
 func (l *loop) sweep(path string) {
 	if err := statefile.Sweep(path); err != nil {

@@ -98,8 +98,9 @@ func (l *loop) ready() error {
 // document returns what /status.json shows now.
 func (l *loop) document() statusjson.Render {
 	status := *l.status.Load()
-	status.Templates = make([]statusjson.Template, len(l.appliers))
-	for i, a := range l.appliers {
+	appliers := l.templates()
+	status.Templates = make([]statusjson.Template, len(appliers))
+	for i, a := range appliers {
 		status.Templates[i] = *a.status.Load()
 	}
 	return status

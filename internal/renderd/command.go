@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -38,9 +39,9 @@ what is allowed for it in the file of --templates:
 
 Each flag is also read from a variable, e.g. HADRAIN_KV_ROOT for --kv-root; a
 flag beats its variable. Consul is found as its own tools find it, by CONSUL_…
-variables. SIGHUP reads the templates' sources, certificates and authorities
-again; what cannot be used is reported, and the one before stays. The list of
-templates is read at the start only.
+variables. SIGHUP reads the file of --templates, the templates' sources,
+certificates and authorities again; what cannot be used is reported, and the one
+before stays. The file of a template that is listed no more stays as it is.
 
 Exit status: 0 after SIGINT or SIGTERM, 1 run-time error (such as no usable
 answer of Consul at the start), 2 usage, 3 another process holds the lock of a
@@ -88,11 +89,12 @@ func run(cmd *cobra.Command, o options) error {
 		debug.SetGCPercent(gcPercent)
 	}
 	if o.templates != "" {
-		more, err := readTemplates(o.templates)
+		o.List = listed(o.Templates, o.templates)
+		all, err := o.List()
 		if err != nil {
 			return cmdline.Usage(err)
 		}
-		o.Templates = append(o.Templates, more...)
+		o.Templates = all
 	}
 	if err := errors.Join(o.Check(), httpserve.Check(o.WebConfig)); err != nil {
 		return cmdline.Usage(err)
@@ -114,6 +116,15 @@ func run(cmd *cobra.Command, o options) error {
 		return cmdline.Exit(cmdline.ExitLock, err)
 	}
 	return err
+}
+
+// listed returns a function that returns the templates of flags and those that
+// are in the file at path when it is called.
+func listed(flags []render.Template, path string) func() ([]render.Template, error) {
+	return func() ([]render.Template, error) {
+		more, err := readTemplates(path)
+		return append(slices.Clip(flags), more...), err
+	}
 }
 
 // notify tells systemd. Without it there is no socket, and a socket that takes
