@@ -23,7 +23,7 @@ kubelet's own HTTP probe keeps only the number of the status.`
 // probeTimeout bounds one request: all are to the same machine.
 const probeTimeout = 2 * time.Second
 
-// probeBytes is how much of an answer is shown. The kubelet cuts, too.
+// probeBytes is how much of an answer is read. The kubelet cuts, too.
 const probeBytes = 512
 
 func probeCommand() *cobra.Command {
@@ -76,5 +76,9 @@ func probeOne(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("reading the answer of %s: %w", url, err)
 	}
-	return fmt.Errorf("%s: %s", url, strings.TrimSpace(string(body)))
+	text := escape(strings.TrimSpace(string(body)))
+	if text == "" {
+		text = resp.Status
+	}
+	return fmt.Errorf("%s: %s", url, text)
 }

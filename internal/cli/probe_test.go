@@ -18,6 +18,8 @@ func TestProbe(t *testing.T) {
 	}
 	mux.HandleFunc("/none", answer("no state yet"))
 	mux.HandleFunc("/why", answer("connection refused"))
+	mux.HandleFunc("/silent", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	mux.HandleFunc("/strange", answer("\x1b[2Jno"))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	for _, c := range []struct {
@@ -29,6 +31,8 @@ func TestProbe(t *testing.T) {
 		{[]string{"/ok", "/why"}, "", 0}, // the first decides
 		{[]string{"/none"}, "hadrain: URL/none: no state yet\n", 1},
 		{[]string{"/none", "/why", "/ok"}, "hadrain: URL/none: no state yet; URL/why: connection refused\n", 1},
+		{[]string{"/silent"}, "hadrain: URL/silent: 404 Not Found\n", 1},
+		{[]string{"/strange"}, `hadrain: URL/strange: \x1b[2Jno` + "\n", 1},
 	} {
 		args := []string{"probe"}
 		for _, path := range c.paths {

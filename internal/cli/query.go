@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 	"time"
 
@@ -83,14 +84,43 @@ func ask(ctx context.Context, addr, question string) (string, error) {
 	if _, err := io.WriteString(conn, question+"\n"); err != nil {
 		return "", err
 	}
-	answer, err := bufio.NewReader(io.LimitReader(conn, 4096)).ReadString('\n')
+	answer, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadString('\n')
+	shown := desired.Printable(strings.TrimRight(answer, "\r\n"))
 	switch {
 	case ctx.Err() != nil:
 		return "", errors.New("no answer in time")
 	case errors.Is(err, io.EOF):
-		return "", fmt.Errorf("it closed the connection after %q, which is no whole line", answer)
+		return "", fmt.Errorf("it answers \"%s\" and ends, which is no whole line", shown)
 	case err != nil:
 		return "", err
+	case strings.HasPrefix(answer, "HTTP/"):
+		return "", fmt.Errorf("it answers \"%s\", which is HTTP: agent checks have a port of their own, by default 9777", shown)
+	case !isAnswer(shown):
+		return "", fmt.Errorf("it answers \"%s\", which no agent does", shown)
 	}
-	return desired.Printable(strings.TrimRight(answer, "\r\n")), nil
+	return shown, nil
+}
+
+// maxAnswer is how much is read of an answer, in bytes.
+const maxAnswer = 4096
+
+var weightOrLimit = regexp.MustCompile(`^(\d+%|(weight|maxconn):\d+%?)$`)
+
+// isAnswer reports whether line is what an agent answers, be it ours or another:
+// at least one word, before any comment, and only words that HAProxy knows
+// (tcpcheck_agent_expect_reply in its src/tcpcheck.c) or that our responder says.
+func isAnswer(line string) bool {
+	line, _, _ = strings.Cut(line, "#")
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+	for _, word := range words {
+		switch strings.ToLower(word) {
+		case "ready", "drain", "maint", "up", "down", "fail", "failed", "stopped":
+		case "hold", strings.TrimSpace(desired.ReplyUnsynced), strings.TrimSpace(desired.ReplyNoNewline):
+		default:
+			if !weightOrLimit.MatchString(word) {
+				return false
+			}
+		}
+	}
+	return len(words) > 0
 }

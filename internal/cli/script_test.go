@@ -91,6 +91,7 @@ func params(t *testing.T, start func(*testscript.Env) string) testscript.Params 
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "refuses": refuses, "kv": kvCommand, "ask": ask, "render": renderOnce, "golden": golden,
+			"http-address": httpAddress,
 		},
 	}
 }
@@ -124,6 +125,14 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if after := dump(ts); after != before {
 		ts.Fatalf("the store was\n%s\nand is\n%s", before, after)
 	}
+}
+
+// http-address: HTTP_ADDRESS is where the responder serves HTTP, HOST:PORT.
+func httpAddress(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: http-address")
+	}
+	ts.Setenv("HTTP_ADDRESS", strings.TrimPrefix(ts.Getenv("HADRAIN_RESPONDER"), "http://"))
 }
 
 // dump returns all that is in the store.
