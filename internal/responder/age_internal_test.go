@@ -13,7 +13,7 @@ import (
 func TestClockPutBack(t *testing.T) {
 	c := newClock()
 	r := &responder{store: newStore("state", slog.New(slog.DiscardHandler)), rows: newRows(1)}
-	r.store.swap(newSnapshot(table(t, &statefile.File{Head: statefile.Head{Rendered: c.now()}})))
+	r.store.swap(table(t, &statefile.File{Head: statefile.Head{Rendered: c.now()}}))
 	r.store.source.Store(&source{read: c.now().Add(time.Hour)})
 	if age := r.status(c.now()).State.Age; age != 0 {
 		t.Errorf("age %v", age)

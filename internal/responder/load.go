@@ -20,10 +20,17 @@ type store struct {
 	reader *statefile.Reader
 	last   problem // of the last look; empty text if there was none
 
-	current  atomic.Pointer[snapshot] // nil until a good file was seen
-	source   atomic.Pointer[source]   // never nil
-	loads    atomic.Uint64            // good files that were loaded
-	failures atomic.Uint64            // files that were refused
+	current  atomic.Pointer[statefile.Table] // nil until a good file was seen
+	source   atomic.Pointer[source]          // never nil
+	loads    atomic.Uint64                   // good files that were loaded
+	failures atomic.Uint64                   // files that were refused
+}
+
+// source says where the state comes from and what is on disk now. It does not
+// change.
+type source struct {
+	read    time.Time // render's last accepted read of Consul: the file's modification time
+	problem string    // why the file on disk is not the one served; empty if it is
 }
 
 func newStore(path string, log *slog.Logger) *store {
@@ -79,15 +86,15 @@ func (s *store) look() {
 		now.read, now.problem = read, ""
 	}
 	if table != nil {
-		s.swap(newSnapshot(table))
+		s.swap(table)
 	}
 	s.source.Store(&now)
 }
 
-func (s *store) swap(next *snapshot) {
+func (s *store) swap(next *statefile.Table) {
 	last := s.current.Swap(next)
 	s.loads.Add(1)
-	if last == nil || !last.SameRows(next.Table) {
+	if last == nil || !last.SameRows(next) {
 		s.log.Info("state loaded", "path", s.path, "keys", next.Len(), "index", next.Index)
 	}
 }

@@ -82,7 +82,7 @@ func (r *responder) answer(line []byte) agentcheck.Answer {
 	if current == nil {
 		return agentcheck.Respond(line, r.form, nil)
 	}
-	a := agentcheck.Respond(line, r.form, current.lookup)
+	a := agentcheck.Respond(line, r.form, current.Lookup)
 	a.Index = current.Index
 	return a
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hadrain/internal/desired"
+	"hadrain/internal/statefile"
 	"hadrain/internal/statusjson"
 	"hadrain/internal/version"
 )
@@ -35,7 +36,7 @@ func (r *responder) status(now time.Time) statusjson.Responder {
 		doc.Rows = append(doc.Rows, row)
 	}
 	if current := r.store.current.Load(); current != nil {
-		current.describe(&doc, asked)
+		describe(&doc, current, asked)
 	}
 	return doc
 }
@@ -69,8 +70,8 @@ func (r *responder) summary(now time.Time) string {
 }
 
 // describe adds what the state file says.
-func (s *snapshot) describe(doc *statusjson.Responder, asked map[string]bool) {
-	for row := range s.Rows() {
+func describe(doc *statusjson.Responder, t *statefile.Table, asked map[string]bool) {
+	for row := range t.Rows() {
 		if row.Rejected != "" {
 			doc.Rejected = append(doc.Rejected, statusjson.Rejected{Key: row.Key, State: row.State.String(), Reason: row.Rejected})
 		}
@@ -78,7 +79,7 @@ func (s *snapshot) describe(doc *statusjson.Responder, asked map[string]bool) {
 			doc.Unasked = append(doc.Unasked, row.Key)
 		}
 	}
-	for _, skipped := range s.Skipped {
+	for _, skipped := range t.Skipped {
 		doc.Skipped = append(doc.Skipped, statusjson.Skipped(skipped))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"hadrain/internal/agentcheck"
 	"hadrain/internal/desired"
 	"hadrain/internal/statefile"
+	"hadrain/internal/statefile/statefiletest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -32,7 +33,7 @@ func TestStatusGolden(t *testing.T) {
 		},
 		Skipped: []statefile.Skipped{{Key: "web/a b", Reason: "white space in the key"}},
 	}
-	r.store.swap(newSnapshot(table(t, f)))
+	r.store.swap(table(t, f))
 	r.store.source.Store(&source{read: c.now(), problem: "reading state: cut short"})
 	ask := func(line string) {
 		a := r.answer([]byte(line))
@@ -90,4 +91,14 @@ func TestCountsAreAHistogram(t *testing.T) {
 			t.Errorf("up to %v s: %d, want %d", bound, cumulative[bound], want)
 		}
 	}
+}
+
+// table is f as it is read from a file.
+func table(t *testing.T, f *statefile.File) *statefile.Table {
+	t.Helper()
+	table, err := statefile.ParseTable(statefiletest.Format(f), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
 }

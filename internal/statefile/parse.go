@@ -16,15 +16,25 @@ import (
 // written by something else; the error says what is wrong and on which line.
 // The File shares memory with data, which must not change afterwards.
 func Parse(data []byte) (*File, error) {
-	t, err := ParseTable(data)
+	t, err := parse(data, nil)
 	if err != nil {
 		return nil, err
 	}
 	return t.File(), nil
 }
 
-// ParseTable is [Parse] for those who look up keys.
-func ParseTable(data []byte) (*Table, error) {
+// ParseTable is [Parse] for those who look up keys. last is the table before it,
+// nil if there is none: what is the same in both is not worked out again.
+func ParseTable(data []byte, last *Table) (*Table, error) {
+	t, err := parse(data, last)
+	if err != nil {
+		return nil, err
+	}
+	t.index(last)
+	return t, nil
+}
+
+func parse(data []byte, last *Table) (*Table, error) {
 	body, seal, err := checkSeal(data)
 	if err != nil {
 		return nil, err
@@ -37,7 +47,7 @@ func ParseTable(data []byte) (*Table, error) {
 	if t.Head, err = parseHeader(first); err != nil {
 		return nil, err
 	}
-	rest, err := t.parseRows(text)
+	rest, err := t.parseRows(text, last)
 	if err != nil {
 		return nil, err
 	}
@@ -46,26 +56,6 @@ func ParseTable(data []byte) (*Table, error) {
 		return nil, err
 	}
 	return &t, t.parseSkips(rest)
-}
-
-// parseRows reads key lines until the first comment, and returns the rest.
-func (t *Table) parseRows(text string) (rest string, err error) {
-	t.places = make([]place, 0, strings.Count(text, "\n"))
-	start, last := 0, ""
-	for start < len(text) && text[start] != '#' {
-		end := start + strings.IndexByte(text[start:], '\n')
-		key, state, _, err := parseLine(text[start:end])
-		if err == nil && last >= key {
-			err = fmt.Errorf("key %q is not in order", key)
-		}
-		if err != nil {
-			return "", fmt.Errorf("line %d: %w", 2+t.Len(), err)
-		}
-		t.places = append(t.places, place{uint32(start), uint16(len(key)), state})
-		start, last = end+1, key
-	}
-	t.text = text[:start]
-	return text[start:], nil
 }
 
 // parseSkips reads the lines behind the rows.

@@ -30,6 +30,7 @@ type Reader struct {
 	path string
 	last identity
 	end  []byte // last line of the good file that was returned last
+	good *Table // of that file
 	err  error  // what was wrong with the file that last names
 }
 
@@ -84,7 +85,7 @@ func (r *Reader) touched(f *os.File, id identity) bool {
 }
 
 func (r *Reader) read(f *os.File, id identity) (*Table, time.Time, error) {
-	table, data, err := load(f, id.size)
+	table, data, err := load(f, id.size, r.good)
 	r.last, r.err = id, nil
 	if err != nil {
 		r.err = fmt.Errorf("reading state %s: %w", r.path, err)
@@ -96,12 +97,13 @@ func (r *Reader) read(f *os.File, id identity) (*Table, time.Time, error) {
 		return nil, id.mtime, r.err
 	}
 	r.end = bytes.Clone(data[bytes.LastIndexByte(data[:len(data)-1], '\n')+1:])
+	r.good = table
 	return table, id.mtime, nil
 }
 
 // load reads and parses f, unless it is too large to be read at all: size is
 // what it has, and it may grow meanwhile.
-func load(f io.Reader, size int64) (table *Table, data []byte, err error) {
+func load(f io.Reader, size int64, last *Table) (table *Table, data []byte, err error) {
 	if size <= MaxSize {
 		if data, err = readAll(f, size); err != nil {
 			return nil, nil, err
@@ -111,7 +113,7 @@ func load(f io.Reader, size int64) (table *Table, data []byte, err error) {
 	if size > MaxSize {
 		return nil, nil, fmt.Errorf("larger than %d bytes", MaxSize)
 	}
-	table, err = ParseTable(data)
+	table, err = ParseTable(data, last)
 	return table, data, err
 }
 

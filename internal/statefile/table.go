@@ -1,7 +1,6 @@
 package statefile
 
 import (
-	"fmt"
 	"iter"
 	"strings"
 
@@ -19,6 +18,7 @@ type Table struct {
 	content string  // checksum over text
 	text    string  // the key lines, each with its newline
 	places  []place // of the rows in text
+	slots   slots   // of the rows, by key
 }
 
 // A place is where a row stands, and what nearly everybody wants of it: small,
@@ -79,42 +79,4 @@ func (t *Table) File() *File {
 		f.Rows = append(f.Rows, row)
 	}
 	return f
-}
-
-// parseLine cuts the line of a row. comment is what stands behind its #, "" if
-// nothing does.
-func parseLine(line string) (key string, state desired.State, comment string, err error) {
-	key, rest := cutWord(line)
-	if err := desired.CheckKey(key); err != nil {
-		return "", desired.Ready, "", fmt.Errorf("key %q: %w", key, err)
-	}
-	word, rest := cutWord(rest)
-	state, err = desired.ParseState(word)
-	if err != nil {
-		return "", desired.Ready, "", fmt.Errorf("key %q: %w", key, err)
-	}
-	if rest == "" {
-		return key, state, "", nil
-	}
-	comment, ok := strings.CutPrefix(rest, "# ")
-	if !ok {
-		return "", desired.Ready, "", fmt.Errorf("key %q: text after the state", key)
-	}
-	if rejected, ok := strings.CutPrefix(comment, rejectedMark); ok {
-		state = desired.RejectedState(state, rejected)
-	}
-	return key, state, comment, nil
-}
-
-// cutWord returns what stands before the first run of spaces, and behind it.
-func cutWord(text string) (word, rest string) {
-	end := strings.IndexByte(text, ' ')
-	if end < 0 {
-		return text, ""
-	}
-	start := end + 1
-	for start < len(text) && text[start] == ' ' {
-		start++
-	}
-	return text[:end], text[start:]
 }

@@ -14,7 +14,7 @@ import (
 func TestTableIsTheFile(t *testing.T) {
 	for name, f := range map[string]*statefile.File{"sample": sample(), "empty": {}, "large": big(1000)} {
 		f.Rows = append(f.Rows, desired.Accept("web/zz", "oops", desired.Row{}, false))
-		table, err := statefile.ParseTable(statefiletest.Format(f))
+		table, err := statefile.ParseTable(statefiletest.Format(f), nil)
 		must(t, err)
 		if got := slices.Collect(table.Rows()); !slices.Equal(got, f.Rows) || table.Len() != len(f.Rows) {
 			t.Errorf("%s: %d rows %v, want %v", name, table.Len(), got, f.Rows)
@@ -34,7 +34,7 @@ func TestSameRows(t *testing.T) {
 	read := func(change func(f *statefile.File)) *statefile.Table {
 		f := sample()
 		change(f)
-		table, err := statefile.ParseTable(statefiletest.Format(f))
+		table, err := statefile.ParseTable(statefiletest.Format(f), nil)
 		must(t, err)
 		return table
 	}
@@ -54,7 +54,7 @@ func BenchmarkParseTable(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := statefile.ParseTable(data); err != nil {
+				if _, err := statefile.ParseTable(data, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

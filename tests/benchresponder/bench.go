@@ -41,7 +41,7 @@ const (
 
 var loads = []load{
 	{busy, 5000, 8000, []string{floor, responder, reload10k, reload100k, goroutines}},
-	{calm, 500, 8000, []string{floor, responder, goroutines}},
+	{calm, 500, 8000, []string{floor, responder, reload100k, goroutines}},
 	// A shell each cannot keep up with a rate: only here it says something.
 	{closed, 0, 16, []string{floor, responder, reload100k, goroutines, shells}},
 }
