@@ -116,6 +116,9 @@ func (a *app) json() bool { return a.output == "json" }
 
 // store returns the store that the flags and the environment name.
 func (a *app) store() (*kv.Store, error) {
+	if err := a.consul.Check(); err != nil {
+		return nil, cmdline.Usage(err)
+	}
 	return kv.NewStore(a.consul, a.root)
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -112,8 +111,14 @@ func (c Config) api() (api *consulapi.Config, socket string, err error) {
 	if err := checkEnv(); err != nil {
 		return nil, "", err
 	}
+	if err := c.Check(); err != nil {
+		return nil, "", err
+	}
+	at, _ := c.where() // it was checked
 	api = consulapi.DefaultConfig()
-	override(&api.Address, c.Address)
+	if c.given() != "" {
+		api.Address = at.url() // else it is 127.0.0.1, which needs no resolver
+	}
 	override(&api.Namespace, c.Namespace)
 	override(&api.Partition, c.Partition)
 	override(&api.TLSConfig.CAFile, c.CAFile)
@@ -121,14 +126,12 @@ func (c Config) api() (api *consulapi.Config, socket string, err error) {
 	override(&api.TLSConfig.CertFile, c.CertFile)
 	override(&api.TLSConfig.KeyFile, c.KeyFile)
 	override(&api.TLSConfig.Address, c.ServerName)
-	if path, ok := strings.CutPrefix(api.Address, "unix://"); ok {
+	if at.scheme == "unix" {
 		// The library would replace the HTTP client, and the token with it.
-		api.Address, socket = "localhost", path
+		api.Address, socket = "localhost", at.rest
 	}
-	var user string
-	if api.Address, user = cutUser(api.Address); user != "" && api.HttpAuth == nil {
-		name, password, _ := strings.Cut(user, ":")
-		api.HttpAuth = &consulapi.HttpBasicAuth{Username: name, Password: password}
+	if at.user != "" && api.HttpAuth == nil {
+		api.HttpAuth = at.credentials()
 	}
 	return api, socket, nil
 }
@@ -150,42 +153,6 @@ func checkEnv() error {
 		}
 	}
 	return nil
-}
-
-// cutUser takes "user:password@" out of an address.
-func cutUser(address string) (rest, user string) {
-	scheme, host, ok := strings.Cut(address, "://")
-	if !ok {
-		scheme, host = "", address
-	} else {
-		scheme += "://"
-	}
-	authority, path, slash := strings.Cut(host, "/")
-	at := strings.LastIndexByte(authority, '@')
-	if at < 0 {
-		return address, ""
-	}
-	rest = scheme + authority[at+1:]
-	if slash {
-		rest += "/" + path
-	}
-	return rest, authority[:at]
-}
-
-// Shown returns the address for people: without credentials.
-func (c Config) Shown() string {
-	address := c.Address
-	if address == "" {
-		address = os.Getenv(consulapi.HTTPAddrEnvName)
-	}
-	if address == "" {
-		return "localhost:8500"
-	}
-	if strings.HasPrefix(address, "unix://") {
-		return address
-	}
-	address, _ = cutUser(address)
-	return address
 }
 
 func newTransport(conf consulapi.TLSConfig, socket string) (*http.Transport, error) {

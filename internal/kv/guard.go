@@ -17,6 +17,7 @@ type Answer struct {
 // guard judges answers. Its zero MaxKeys allows any number.
 type guard struct {
 	root    string
+	address string // for people
 	maxKeys int
 }
 
@@ -61,7 +62,7 @@ func keys(n int) string {
 func (g guard) checkMeta(a *Answer) *ReadError {
 	switch {
 	case a.Meta.LastIndex == 0:
-		return refuse(NotConsul, "the answer has no X-Consul-Index: this is no Consul, or a proxy in front of it drops headers; check the address")
+		return refuse(NotConsul, "the answer of %s has no X-Consul-Index: this is no Consul, or a proxy in front of it drops headers; check the address%s", g.address, portHint(g.address))
 	case !a.Meta.KnownLeader:
 		return refuse(NoLeader, "the server that answered knows no leader")
 	case a.Anonymous && (a.Meta.ResultsFilteredByACLs || len(a.Pairs) == 0 && a.Meta.DefaultACLPolicy == "deny"):

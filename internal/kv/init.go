@@ -71,7 +71,7 @@ func (s *Store) marked(ctx context.Context, id string) (m Marked, at uint64, err
 	if err != nil {
 		return m, 0, classify(err, s.address)
 	}
-	g := guard{root: s.root}
+	g := guard{root: s.root, address: s.address}
 	if err := g.checkMeta(answer); err != nil {
 		return m, 0, err
 	}

@@ -79,14 +79,14 @@ func classify(err error, address string) *ReadError {
 			Message: "the keys under the state prefix take more bytes than --max-bytes allows: delete some, or raise it",
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &ReadError{Reason: Timeout, Message: "no answer from Consul at " + address + " in time", Err: err}
+		return &ReadError{Reason: Timeout, Message: "no answer from Consul at " + address + " in time" + portHint(address), Err: err}
 	case syntax, mismatch, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &ReadError{
 			Reason: Malformed, Refused: true, Err: err,
-			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %v", address, err),
+			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %v%s", address, err, portHint(address)),
 		}
 	}
-	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %v", address, err), Err: err}
+	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %v%s", address, err, portHint(address)), Err: err}
 }
 
 // anonymousAccessor is how Consul names the anonymous token in what it refuses.

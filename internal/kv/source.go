@@ -171,7 +171,7 @@ func (s *source) once() (*Read, *ReadError) {
 	if err != nil {
 		return nil, classify(err, s.cfg.Address)
 	}
-	id, bad := guard{s.cfg.Root, s.cfg.MaxKeys}.check(answer, *s.expect.Load())
+	id, bad := guard{s.cfg.Root, s.cfg.Address, s.cfg.MaxKeys}.check(answer, *s.expect.Load())
 	if bad != nil {
 		return nil, bad
 	}

@@ -59,7 +59,7 @@ func (s *Store) Read(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, classify(err, s.address)
 	}
-	id, bad := guard{root: s.root}.check(answer, "")
+	id, bad := guard{root: s.root, address: s.address}.check(answer, "")
 	if bad != nil {
 		return nil, bad
 	}

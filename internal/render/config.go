@@ -58,7 +58,7 @@ type Config struct {
 
 // Check returns an error if c cannot be run. It contacts nobody.
 func (c *Config) Check() error {
-	if err := kv.CheckRoot(c.Root); err != nil {
+	if err := errors.Join(kv.CheckRoot(c.Root), c.Consul.Check()); err != nil {
 		return err
 	}
 	switch {

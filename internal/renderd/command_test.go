@@ -42,3 +42,12 @@ func TestNoDirectory(t *testing.T) {
 		t.Errorf("got %q", stderr)
 	}
 }
+
+// An address that cannot be used does not heal, so systemd must not try again;
+// and it may hold a password.
+func TestNoAddress(t *testing.T) {
+	_, stderr := run(t, 2, "--state", t.TempDir()+"/state", "--http.listen", "", "--consul-addr", "http://user:se/cret@consul")
+	if !strings.Contains(stderr, `address of Consul "http://consul": a "/" before "@"`) || strings.Contains(stderr, "cret") {
+		t.Errorf("got %q", stderr)
+	}
+}
