@@ -38,7 +38,7 @@ type rig struct {
 	t      *testing.T
 	client *consulapi.Client
 	cfg    render.Config
-	log    *logs
+	log    *testpeer.Output
 
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -55,7 +55,7 @@ func newRig(t *testing.T) *rig {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	r := &rig{t: t, log: &logs{}}
+	r := &rig{t: t, log: &testpeer.Output{}}
 	r.cfg = render.Config{
 		Consul: kv.Config{Address: server.URL, MaxBytes: render.DefaultMaxBytes}, Root: "hadrain",
 		State: filepath.Join(t.TempDir(), "state"), Host: "host-1",
@@ -148,23 +148,6 @@ func (r *rig) wantLog(text string) {
 	testpeer.WaitFor(r.t, "the log to say "+text, func() (bool, string) {
 		return strings.Contains(r.log.String(), text), r.log.String()
 	})
-}
-
-type logs struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 func TestKeysBecomeTheFile(t *testing.T) {

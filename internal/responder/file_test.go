@@ -82,7 +82,7 @@ func (d *daemon) waitProblem(t *testing.T, want string) {
 
 func (d *daemon) waitLog(t *testing.T, text string, times int) {
 	t.Helper()
-	testpeer.WaitFor(t, "log: "+text, func() (bool, string) { return d.log.count(text) == times, d.log.String() })
+	testpeer.WaitFor(t, "log: "+text, func() (bool, string) { return d.log.Count(text) == times, d.log.String() })
 }
 
 // keepAsking asks until it is stopped; each answer must be want.
@@ -148,7 +148,7 @@ func TestTouchMovesOnlyTheAge(t *testing.T) {
 		s := d.status(t).State
 		return s.Read.Equal(at) && s.Age > 3599, s.Read.String()
 	})
-	if n := d.log.count("state loaded"); n != 1 {
+	if n := d.log.Count("state loaded"); n != 1 {
 		t.Errorf("loaded %d times, want once", n)
 	}
 	d.hup <- syscall.SIGHUP

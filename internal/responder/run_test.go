@@ -2,7 +2,6 @@ package responder_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A daemon is a responder in this process.
 type daemon struct {
 	path, agent, http string
-	log               *lines
+	log               *testpeer.Output
 	hup               chan os.Signal
 	stop              func()
 }
@@ -39,7 +38,7 @@ type daemon struct {
 // start runs a responder until the test ends. edit may change its configuration.
 func start(t *testing.T, path string, edit func(*responder.Config)) *daemon {
 	t.Helper()
-	d := &daemon{path: path, log: &lines{}, hup: make(chan os.Signal, 1)}
+	d := &daemon{path: path, log: &testpeer.Output{}, hup: make(chan os.Signal, 1)}
 	cfg := responder.Config{
 		State: path, Agent: []net.Listener{listen(t)}, HTTP: []net.Listener{listen(t)}, Reload: d.hup,
 	}
@@ -74,26 +73,6 @@ func listen(t *testing.T) net.Listener {
 	}
 	return l
 }
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func (l *lines) count(text string) int { return bytes.Count([]byte(l.String()), []byte(text)) }
 
 func (d *daemon) ask(t *testing.T, question string) string {
 	t.Helper()
