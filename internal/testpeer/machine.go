@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // A Machine is a root file system that a real systemd boots from, in namespaces
@@ -239,64 +238,4 @@ func (m *Machine) Off(t testing.TB) {
 	if err := os.Remove("/run/systemd/nspawn/propagate/" + m.name); err != nil && !os.IsNotExist(err) {
 		t.Errorf("removing what systemd-nspawn left behind: %v", err)
 	}
-}
-
-// removeCgroups removes the cgroups that a machine leaves behind, and waits
-// until the kernel has let go of them.
-func removeCgroups(t testing.TB, name string) {
-	t.Helper()
-	WaitFor(t, "the cgroups of "+name+" to be empty", func() (bool, string) {
-		left := ""
-		for _, tree := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"} {
-			if err := removeTree(filepath.Join(tree, name)); err != nil && !os.IsNotExist(err) {
-				left = err.Error()
-			}
-		}
-		return left == "", left
-	})
-}
-
-// removeTree removes a cgroup: directories only, the files in it are its own.
-func removeTree(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			if err := removeTree(filepath.Join(dir, entry.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return os.Remove(dir)
-}
-
-// Exec runs a program inside and returns what it printed, both streams. The
-// test fails if the program does.
-func (m *Machine) Exec(t testing.TB, name string, args ...string) string {
-	t.Helper()
-	out, err := m.Try(name, args...)
-	if err != nil {
-		t.Fatalf("in the machine: %s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return out
-}
-
-// Try is [Machine.Exec] without its verdict.
-func (m *Machine) Try(name string, args ...string) (string, error) {
-	inside := []string{
-		"-t", strconv.Itoa(m.leader), "-a", "env", "-i", "HOME=/root", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", name,
-	}
-	cmd := exec.Command("nsenter", append(inside, args...)...)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	return strings.TrimRight(string(out), "\n"), err
-}
-
-// Running returns where a file of the booted machine is for this process, as it
-// sees it itself: /run and /proc included. Valid until it is switched off.
-func (m *Machine) Running(path string) string {
-	return filepath.Join(fmt.Sprintf("/proc/%d/root", m.leader), path)
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"hadrain/internal/testpeer"
 )
 
 // gate is "1" where somebody wants these tests, which take minutes and need
@@ -84,25 +86,9 @@ func removeCgroups(before []string) error {
 		if slices.Contains(before, root) {
 			continue
 		}
-		if err := removeTree(root); err != nil && !os.IsNotExist(err) {
+		if err := testpeer.RemoveCgroup(root); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
 	return nil
-}
-
-// removeTree removes a cgroup: directories only, the files in it are its own.
-func removeTree(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			if err := removeTree(filepath.Join(dir, entry.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return os.Remove(dir)
 }
