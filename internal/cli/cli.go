@@ -28,6 +28,8 @@ type app struct {
 	responders []string
 	as         string
 	reason     string
+
+	responderCA string
 }
 
 // Command returns the whole command line.
@@ -45,12 +47,12 @@ func Command() *cobra.Command {
 	a.addFlags(cmd)
 	// It fails only for a flag that is not there, or that has one already.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"table", "wide", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	reads := append(consulFlags(), "kv-root", "output", "timeout", "responder")
+	reads := append(consulFlags(), "kv-root", "output", "timeout", "responder", "responder-ca-file")
 	cmd.AddCommand(
 		using(initCommand(a), append(reads, "dry-run")...),
 		drainCommand(a), undrainCommand(a), maintCommand(a), readyCommand(a), weightCommand(a), holdCommand(a), clearCommand(a),
 		using(statusCommand(a), reads...), using(queryCommand(a), "output", "timeout"),
-		using(gateCommand()), using(probeCommand()), using(devCommand()), using(versionCommand(a), "output"),
+		using(gateCommand()), using(probeCommand(a), "responder-ca-file"), using(devCommand()), using(versionCommand(a), "output"),
 	)
 	return cmd
 }
@@ -78,7 +80,8 @@ func (a *app) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.yes, "yes", false, "do not ask before writing")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be written, write nothing")
 	f.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long to wait for each answer of Consul or of a responder")
-	f.StringSliceVar(&a.responders, "responder", []string{"http://127.0.0.1:9779"}, "URL of a responder that knows rows; repeatable, or several with commas")
+	f.StringSliceVar(&a.responders, "responder", []string{"http://127.0.0.1:9779"}, "URL of a responder that knows rows, with USER:PASSWORD@ if it wants them (others see a command line, but not the variable); repeatable, or several with commas")
+	f.StringVar(&a.responderCA, "responder-ca-file", "", "certificate of the CA of responders' https (default those that this machine trusts)")
 	f.StringVar(&a.as, "as", "", "who is doing this (default $SUDO_USER or the login name, @ host)")
 	f.StringVar(&a.reason, "reason", "", "why, for whoever finds it")
 	a.consul.AddFlags(f)
@@ -109,7 +112,8 @@ func (a *app) check() error {
 	if len(a.as) > maxOwner {
 		return cmdline.Usage(fmt.Errorf("--as: %d bytes long, at most %d fit", len(a.as), maxOwner))
 	}
-	return checkResponders(a.responders)
+	_, err := responderURLs(a.responders)
+	return err
 }
 
 func (a *app) json() bool { return a.output == "json" }

@@ -2,23 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"hadrain/internal/cmdline"
 	"hadrain/internal/desired"
 	"hadrain/internal/kv"
 	"hadrain/internal/statusjson"
 )
-
-// responderProgram is the name in a responder's /status.json.
-const responderProgram = "hadrain-responder"
 
 // maxResponderWait is how long a responder may take: it answers from memory,
 // and the commands for an emergency go on without it.
@@ -26,7 +18,7 @@ const maxResponderWait = 3 * time.Second
 
 // report is what one responder said.
 type report struct {
-	url string // without its password
+	url string // without user and password
 	doc statusjson.Responder
 	err error // why there is no document
 }
@@ -38,39 +30,21 @@ type fleet struct {
 	unset   map[string]bool     // keys whose only values were rejected: they hide no group
 }
 
-func checkResponders(urls []string) error {
-	for _, text := range urls {
-		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return cmdline.Usage(fmt.Errorf("--responder %q: want a URL such as http://127.0.0.1:9779", text))
-		}
-	}
-	return nil
-}
-
-// redact returns a URL that was checked, for people and documents.
-func redact(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "" // it would have been refused
-	}
-	return u.Redacted()
-}
-
 // askResponders asks all responders at the same time.
 func (a *app) askResponders(ctx context.Context) fleet {
 	ctx, cancel := context.WithTimeout(ctx, min(a.timeout, maxResponderWait))
 	defer cancel()
-	f := fleet{reports: make([]report, len(a.responders)), rows: map[string][]string{}, unset: map[string]bool{}}
-	// No proxy of the environment: a responder is on this network.
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
+	urls, _ := responderURLs(a.responders) // they were checked
+	f := fleet{reports: make([]report, len(urls)), rows: map[string][]string{}, unset: map[string]bool{}}
+	// Without the authority none can be asked by https: each says so, and what
+	// does not need it goes on.
+	client, err := daemonClient(a.responderCA)
 	var wait sync.WaitGroup
-	for i, base := range a.responders {
-		wait.Go(func() {
-			f.reports[i].url = redact(base)
-			f.reports[i].err = fetchStatus(ctx, client, base, &f.reports[i].doc)
-		})
+	for i, base := range urls {
+		f.reports[i].url, f.reports[i].err = shownURL(base), err
+		if err == nil {
+			wait.Go(func() { f.reports[i].err = fetchStatus(ctx, client, base, &f.reports[i].doc) })
+		}
 	}
 	wait.Wait()
 	for _, r := range f.reports {
@@ -84,32 +58,6 @@ func (a *app) askResponders(ctx context.Context) fleet {
 		}
 	}
 	return f
-}
-
-func fetchStatus(ctx context.Context, client *http.Client, base string, doc *statusjson.Responder) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/status.json", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		if u, ok := err.(*url.Error); ok {
-			err = u.Err // its text repeats the URL
-		}
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", resp.Status)
-	}
-	if err := json.NewDecoder(resp.Body).Decode(doc); err != nil {
-		return fmt.Errorf("reading its /status.json: %w", err)
-	}
-	if doc.Program.Program != responderProgram || doc.Schema != statusjson.Schema {
-		*doc = statusjson.Responder{}
-		return fmt.Errorf("this is no %s of schema %d", responderProgram, statusjson.Schema)
-	}
-	return nil
 }
 
 // answered is the number of responders that gave a report.

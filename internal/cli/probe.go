@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ const probeTimeout = 2 * time.Second
 // probeBytes is how much of an answer is read. The kubelet cuts, too.
 const probeBytes = 512
 
-func probeCommand() *cobra.Command {
+func probeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "probe URL...", Short: "For probes of the kubelet: ask whether daemons are ready", Long: probeLong,
 		Hidden: true, ValidArgsFunction: cobra.NoFileCompletions,
@@ -36,18 +37,30 @@ func probeCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return probe(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.probe(cmd.Context(), args) },
 	}
 }
 
-func probe(ctx context.Context, urls []string) error {
-	first := probeOne(ctx, urls[0])
+func (a *app) probe(ctx context.Context, operands []string) error {
+	urls := make([]*url.URL, len(operands))
+	for i, operand := range operands {
+		u, err := parseURL(operand)
+		if err != nil {
+			return cmdline.Usage(fmt.Errorf("operand %w", err))
+		}
+		urls[i] = u
+	}
+	client, err := daemonClient(a.responderCA)
+	if err != nil {
+		return err
+	}
+	first := probeOne(ctx, client, urls[0])
 	if first == nil {
 		return nil
 	}
 	reasons := []string{first.Error()}
-	for _, url := range urls[1:] {
-		if err := probeOne(ctx, url); err != nil {
+	for _, u := range urls[1:] {
+		if err := probeOne(ctx, client, u); err != nil {
 			reasons = append(reasons, err.Error())
 		}
 	}
@@ -55,18 +68,12 @@ func probe(ctx context.Context, urls []string) error {
 }
 
 // probeOne returns nil for an answer of 2xx, else the answer as an error.
-func probeOne(ctx context.Context, url string) error {
+func probeOne(ctx context.Context, client *http.Client, u *url.URL) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	resp, err := get(ctx, client, u)
 	if err != nil {
-		return cmdline.Usage(fmt.Errorf("probe: %w", err))
-	}
-	// No proxy from the environment: it is somebody else's machine.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err // names the URL
+		return fmt.Errorf("%s: %w", shownURL(u), err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 == 2 {
@@ -74,11 +81,11 @@ func probeOne(ctx context.Context, url string) error {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, probeBytes))
 	if err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", url, err)
+		return fmt.Errorf("reading the answer of %s: %w", shownURL(u), err)
 	}
 	text := escape(strings.TrimSpace(string(body)))
 	if text == "" {
 		text = resp.Status
 	}
-	return fmt.Errorf("%s: %s", url, text)
+	return fmt.Errorf("%s: %s", shownURL(u), text)
 }

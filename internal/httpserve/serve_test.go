@@ -132,7 +132,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 func TestBasicAuth(t *testing.T) {
 	// The hash is that of "secret".
 	config := filepath.Join(t.TempDir(), "web.yml")
-	text := "basic_auth_users:\n  ops: $2b$05$s3pqhc7CzAG39pm1BJq7jO40WtnUgfrtfEkdFA.ywA2QzDkFQ.4Gq\n"
+	text := "basic_auth_users:\n  ops: $2a$05$ZVD/UORRKmxG3KguAuC4P.JbDeH757qHIT7.9XEsTsEjGCT4CRPiC\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +142,9 @@ func TestBasicAuth(t *testing.T) {
 	addr := start(t, handler(nil), config)
 	if code, _ := do(t, "GET", "http://"+addr+"/metrics", nil); code != 401 {
 		t.Errorf("without a password: %d, want 401", code)
+	}
+	if code, _ := do(t, "GET", "http://ops:secret@"+addr+"/metrics", nil); code != 200 {
+		t.Errorf("with the password: %d, want 200", code)
 	}
 }
 
