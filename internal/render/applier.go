@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -170,7 +169,7 @@ func (a *applier) show(applied time.Time) {
 // apply makes the destination say what the template makes of s, and runs the
 // command if that is new, or if no command has yet judged what is there.
 func (a *applier) apply(ctx context.Context, s *snapshot) error {
-	current, err := os.ReadFile(a.Destination)
+	current, err := statefile.ReadRegular(a.Destination, statefile.MaxSize)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the file to replace: %w", err)

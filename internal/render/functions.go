@@ -3,11 +3,12 @@ package render
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	gotemplate "text/template"
 	"text/template/parse"
+
+	"hadrain/internal/statefile"
 )
 
 // Every function of consul-template is in one of these lists, so that one of a
@@ -93,7 +94,7 @@ func extra(allow []string) gotemplate.FuncMap {
 		return nil
 	}
 	return gotemplate.FuncMap{"file": func(path string) (string, error) {
-		data, err := os.ReadFile(path)
+		data, err := statefile.ReadRegular(path, maxSource)
 		return string(data), err
 	}}
 }

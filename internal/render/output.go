@@ -49,10 +49,7 @@ func (o *output) load() (*statefile.File, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the state: %w", err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > statefile.MaxSize {
-		return nil, time.Time{}, fmt.Errorf("reading the state %s: it is no regular file, or larger than %d bytes", o.path, statefile.MaxSize)
-	}
-	data, err := os.ReadFile(o.path)
+	data, err := statefile.ReadRegular(o.path, statefile.MaxSize)
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the state: %w", err)
 	}
@@ -134,7 +131,7 @@ func (o *output) look() finding {
 	case identify(info) == o.on:
 		return intact
 	}
-	data, err := os.ReadFile(o.path)
+	data, err := statefile.ReadRegular(o.path, statefile.MaxSize)
 	if err != nil || !bytes.Equal(data, o.data) {
 		return altered
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"strings"
 	gotemplate "text/template"
@@ -51,10 +50,14 @@ type program struct {
 	allow        []string
 }
 
+// maxSource is the greatest size of a template and of a file that it reads, in
+// bytes.
+const maxSource = 64 << 20
+
 // readProgram reads the template t and checks that it can be parsed and uses
 // only functions that it may. The error names the file and the line.
 func readProgram(t Template, root string) (*program, error) {
-	text, err := os.ReadFile(t.Source)
+	text, err := statefile.ReadRegular(t.Source, maxSource)
 	if err != nil {
 		return nil, fmt.Errorf("reading a template: %w", err)
 	}

@@ -34,7 +34,7 @@ func (a *applier) keep(current []byte, there bool) error {
 
 // putBack undoes the replacement.
 func (a *applier) putBack() error {
-	data, err := os.ReadFile(a.previous())
+	data, err := statefile.ReadRegular(a.previous(), statefile.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = remove(a.Destination)

@@ -1,10 +1,10 @@
 package renderd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v2"
 
 	"hadrain/internal/render"
+	"hadrain/internal/statefile"
 )
 
 // A file of --templates:
@@ -35,15 +36,17 @@ type entry struct {
 	Allow       []string      `yaml:"allow"`
 }
 
+// maxList is the greatest size of such a file, in bytes.
+const maxList = 1 << 20
+
 // readTemplates reads the file at path. An error names it and, as far as YAML
 // knows it, the line.
 func readTemplates(path string) ([]render.Template, error) {
-	file, err := os.Open(path)
+	data, err := statefile.ReadRegular(path, maxList)
 	if err != nil {
 		return nil, fmt.Errorf("reading templates: %w", err)
 	}
-	defer file.Close()
-	decoder := yaml.NewDecoder(file)
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.SetStrict(true)
 	var content templatesFile
 	if err := decoder.Decode(&content); err != nil && !errors.Is(err, io.EOF) {

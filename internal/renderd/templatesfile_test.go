@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,12 @@ func TestReadTemplates(t *testing.T) {
 	}
 	if _, err := readTemplates(path + ".not"); err == nil {
 		t.Error("a file that is not there is taken")
+	}
+	if err := syscall.Mkfifo(path+".pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTemplates(path + ".pipe"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a pipe: %v", err)
 	}
 }
 
