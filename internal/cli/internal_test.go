@@ -111,3 +111,16 @@ func TestPaint(t *testing.T) {
 		t.Errorf("not a terminal: %q", got)
 	}
 }
+
+func TestResponderURLsOnce(t *testing.T) {
+	for list, want := range map[string]int{
+		"http://lb-1 http://LB-1:80/ HTTP://ops:x@lb-1//":       1,
+		"https://lb-1 https://lb-1:443":                         1,
+		"http://[::1]:9779 http://[::1]:9779/":                  1,
+		"http://lb-1 https://lb-1 http://lb-1:81 http://lb-1/x": 4,
+	} {
+		if urls, err := responderURLs(strings.Fields(list)); err != nil || len(urls) != want {
+			t.Errorf("%s: %v, %v, want %d", list, urls, err, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -44,10 +45,12 @@ func shownURL(u *url.URL) string {
 	return shown.String()
 }
 
-// responderURLs returns the URLs of --responder.
+// responderURLs returns the URLs of --responder, each responder once: asked
+// twice, it would seem to be two load balancers.
 func responderURLs(texts []string) ([]*url.URL, error) {
-	urls := make([]*url.URL, len(texts))
-	for i, text := range texts {
+	var urls []*url.URL
+	seen := map[string]bool{}
+	for _, text := range texts {
 		u, err := parseURL(text)
 		if err == nil && (u.RawQuery != "" || u.Fragment != "") {
 			err = fmt.Errorf("%q: %w", shownURL(u), errURL)
@@ -55,9 +58,22 @@ func responderURLs(texts []string) ([]*url.URL, error) {
 		if err != nil {
 			return nil, cmdline.Usage(fmt.Errorf("--responder %w", err))
 		}
-		urls[i] = u
+		if name := identity(u); !seen[name] {
+			seen[name] = true
+			urls = append(urls, u)
+		}
 	}
 	return urls, nil
+}
+
+// identity returns what is the same for all spellings of one URL.
+func identity(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	host := net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+	return u.Scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 // daemonClient returns a client for daemons, which believes a certificate if the
