@@ -123,7 +123,7 @@ func (a *app) store() (*kv.Store, error) {
 	if err := a.consul.Check(); err != nil {
 		return nil, cmdline.Usage(err)
 	}
-	return kv.NewStore(a.consul, a.root)
+	return kv.NewStore(a.consul.ReadOnce(), a.root)
 }
 
 // read reads all states.

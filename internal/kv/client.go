@@ -27,7 +27,7 @@ const Anonymous = "anonymous"
 type Config struct {
 	Address    string // CONSUL_HTTP_ADDR: host:port, http://, https:// or unix:// with a path
 	Token      string // CONSUL_HTTP_TOKEN; prefer TokenFile, which can be rotated
-	TokenFile  string // CONSUL_HTTP_TOKEN_FILE; read anew for each request; beats Token
+	TokenFile  string // CONSUL_HTTP_TOKEN_FILE; read anew for each request, but see ReadOnce; beats Token
 	CAFile     string // CONSUL_CACERT; read anew by the function of [Config.Reloadable]
 	CAPath     string // CONSUL_CAPATH; the same
 	CertFile   string // CONSUL_CLIENT_CERT; read anew for each connection
@@ -35,6 +35,8 @@ type Config struct {
 	ServerName string // CONSUL_TLS_SERVER_NAME
 	Namespace  string // CONSUL_NAMESPACE (Consul Enterprise)
 	Partition  string // CONSUL_PARTITION (Consul Enterprise)
+
+	once *func() (string, error) // reads the token; see [Config.ReadOnce]
 
 	// MaxBytes bounds the body of each answer while it is read; longer ones fail
 	// with [ErrTooLarge]. 0: no bound.
@@ -48,7 +50,7 @@ var ErrTooLarge = errors.New("the answer is larger than the limit")
 // is none for a token, which everybody could read in the process list.
 func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Address, "consul-addr", "", "address of Consul's HTTP API: host:port, http://, https:// or unix:// ($CONSUL_HTTP_ADDR, else localhost:8500)")
-	flags.StringVar(&c.TokenFile, "token-file", "", "file with the ACL token, read anew for each request ($CONSUL_HTTP_TOKEN_FILE)")
+	flags.StringVar(&c.TokenFile, "token-file", "", "file with the ACL token ($CONSUL_HTTP_TOKEN_FILE)")
 	flags.StringVar(&c.CAFile, "consul-ca-file", "", "certificate of the CA of Consul's HTTPS API ($CONSUL_CACERT)")
 	flags.StringVar(&c.CAPath, "consul-ca-path", "", "directory of CA certificates ($CONSUL_CAPATH)")
 	flags.StringVar(&c.CertFile, "consul-client-cert", "", "client certificate ($CONSUL_CLIENT_CERT)")
@@ -88,7 +90,7 @@ func (c Config) connect(r *requests) (*consulapi.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := newTransport(api.TLSConfig, socket)
+	transport, err := newTransport(api.TLSConfig, socket, c.once == nil)
 	if err != nil {
 		return nil, fmt.Errorf("setting up TLS to Consul: %w", err)
 	}
@@ -155,12 +157,14 @@ func checkEnv() error {
 	return nil
 }
 
-func newTransport(conf consulapi.TLSConfig, socket string) (*http.Transport, error) {
+// newTransport reads the client certificate now and, if renew, anew for each
+// connection.
+func newTransport(conf consulapi.TLSConfig, socket string, renew bool) (*http.Transport, error) {
 	tlsConfig, err := consulapi.SetupTLSConfig(&conf)
 	if err != nil {
 		return nil, err
 	}
-	if conf.CertFile != "" {
+	if conf.CertFile != "" && renew {
 		tlsConfig.Certificates = nil
 		tlsConfig.GetClientCertificate = clientCertificate(conf.CertFile, conf.KeyFile)
 	}

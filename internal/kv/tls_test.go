@@ -129,3 +129,47 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 	reach(t, "the right authority", client, "")
 }
+
+// A command whose files are pipes, as of a shell's <(COMMAND), makes more than
+// one request.
+func TestReadOnce(t *testing.T) {
+	consul, c := secureConsul(t)
+	cert, key := c.client(time.Now().Add(time.Hour))
+	cfg := kv.Config{
+		Address: consul.HTTPSAddr(), TokenFile: pipe(t, []byte(kv.Anonymous)),
+		CAFile: pipe(t, c.authority.PEM()), CertFile: pipe(t, content(t, cert)), KeyFile: pipe(t, content(t, key)),
+	}
+	client, err := cfg.ReadOnce().Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		reach(t, "with pipes", client, "")
+	}
+}
+
+func content(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// pipe returns the name of a pipe that holds data, once.
+func pipe(t *testing.T, data []byte) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	if _, err := w.Write(data); err != nil { // it fits
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", r.Fd())
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	consulapi "github.com/hashicorp/consul/api"
 )
@@ -27,10 +28,21 @@ func (e *TokenError) Error() string {
 // Unwrap returns the cause.
 func (e *TokenError) Unwrap() error { return e.Err }
 
+// ReadOnce returns c so that each of its files is read once, not anew: a pipe, as
+// a shell makes of <(COMMAND), cannot be read twice. The token's is read at the
+// first request. It is for one client that does not live long.
+func (c Config) ReadOnce() Config {
+	c.once = new(sync.OnceValues(c.ReadToken))
+	return c
+}
+
 // ReadToken returns the token for the next request: the content of the token
 // file as it is now, else the token that was given, else [Anonymous]. An error
 // is a [*TokenError].
 func (c Config) ReadToken() (string, error) {
+	if c.once != nil {
+		return (*c.once)()
+	}
 	env := c.TokenFile == "" && c.Token == ""
 	file := c.TokenFile
 	if env {

@@ -14,7 +14,7 @@ func Programs() []Program {
 	return []Program{
 		{
 			Command: cli.Command(), Section: 1,
-			Environment: append(consul(),
+			Environment: append(consul("once"),
 				Entry{"HADRAIN_STATE", "The state file that completion takes the names of servers and groups from."},
 				Entry{"SUDO_USER", "Who is doing this, without --as."}),
 			Files: []Entry{{stateFile, "The state that this load balancer follows; completion reads it."}},
@@ -28,7 +28,7 @@ func Programs() []Program {
 		},
 		{
 			Command: renderd.Command(), Section: 8,
-			Environment: append(consul(), notifySocket),
+			Environment: append(consul("anew for each request"), notifySocket),
 			Files: []Entry{
 				{stateFile, "The state file. Its modification time is that of the last accepted read of Consul."},
 				{"/var/lib/hadrain/.state.lock", "Held while the program runs, so that one writes."},
@@ -63,10 +63,12 @@ var (
 	notifySocket = Entry{"NOTIFY_SOCKET", "Where systemd is told that the program is ready, and what it does, see sd_notify(3)."}
 )
 
-func consul() []Entry {
+// consul are the variables of Consul's own tools; token says when the file of
+// one is read.
+func consul(token string) []Entry {
 	return []Entry{
 		{"CONSUL_HTTP_ADDR", "The address of Consul's HTTP API, if --consul-addr is not given. Default: localhost:8500"},
-		{"CONSUL_HTTP_TOKEN, CONSUL_HTTP_TOKEN_FILE", "The ACL token, or a file that it is read from anew for each request."},
+		{"CONSUL_HTTP_TOKEN, CONSUL_HTTP_TOKEN_FILE", "The ACL token, or a file that it is read from " + token + "."},
 		{"CONSUL_CACERT, CONSUL_CAPATH, CONSUL_CLIENT_CERT, CONSUL_CLIENT_KEY, CONSUL_TLS_SERVER_NAME, CONSUL_HTTP_SSL", "TLS to Consul, as Consul's own tools use them."},
 		{"CONSUL_NAMESPACE, CONSUL_PARTITION", "Of Consul Enterprise."},
 	}

@@ -39,9 +39,10 @@ what is allowed for it in the file of --templates:
 
 Each flag is also read from a variable, e.g. HADRAIN_KV_ROOT for --kv-root; a
 flag beats its variable. Consul is found as its own tools find it, by CONSUL_…
-variables. SIGHUP reads the file of --templates, the templates' sources,
-certificates and authorities again; what cannot be used is reported, and the one
-before stays. The file of a template that is listed no more stays as it is.
+variables; a token file is read anew for each request. SIGHUP reads the file of
+--templates, the templates' sources, certificates and authorities again; what
+cannot be used is reported, and the one before stays. The file of a template
+that is listed no more stays as it is.
 
 Exit status: 0 after SIGINT or SIGTERM, 1 run-time error (such as no usable
 answer of Consul at the start), 2 usage, 3 another process holds the lock of a
