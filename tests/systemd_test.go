@@ -155,7 +155,7 @@ func (b *balancer) testStatus() {
 	for _, unit := range []string{"hadrain-render.service", "hadrain-responder.service"} {
 		testpeer.WaitFor(t, unit+" to say keys, index and age", func() (bool, string) {
 			out := b.Exec(t, "systemctl", "status", "--no-pager", unit)
-			return strings.Contains(out, `Status: "1 keys, index `) && strings.Contains(out, `s ago"`), out
+			return strings.Contains(out, `Status: "1 key, index `) && strings.Contains(out, `s ago"`), out
 		})
 	}
 }

@@ -92,7 +92,7 @@ func (b *balancer) testUpgrade() {
 	b.WriteFile(t, "/etc/haproxy/haproxy.cfg", agentWords.ReplaceAllString(haproxyConfig(t), ""))
 	b.Exec(t, "systemctl", "restart", "haproxy")
 	b.types("echo 'set server web/web-02 state drain' | socat stdio /run/haproxy/admin.sock")
-	b.types(steps[0], "v0.0.1", `Status: "1 keys`)
+	b.types(steps[0], "v0.0.1", `Status: "1 key, `)
 	b.types(steps[1], "web/web-02")
 	b.WriteFile(t, "/etc/haproxy/haproxy.cfg", haproxyConfig(t))
 	b.types(steps[2], "web/web-01 admin state 0\n", "web/web-02 admin state 8\n", "web/gke-cny-web admin state 8")

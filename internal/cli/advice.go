@@ -82,8 +82,8 @@ func (p *plan) unasked(rows fleet) []string {
 		case rows.answered() == 0:
 			lines = append(lines, fmt.Sprintf("whether any load balancer asks for %s could not be checked: %s", s.key, rows.silence()))
 		default:
-			lines = append(lines, fmt.Sprintf("nobody asks for %s: none of the %d rows that %d of %d responders report has this key",
-				s.key, len(rows.rows), rows.answered(), len(rows.reports)))
+			lines = append(lines, fmt.Sprintf("nobody asks for %s: none of %s has this key (responders that answered: %d of %d)",
+				s.key, desired.Count(len(rows.rows), "row"), rows.answered(), len(rows.reports)))
 		}
 	}
 	return lines

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hadrain/internal/desired"
 	"hadrain/internal/kv"
 )
 
@@ -111,7 +112,7 @@ func (w *writer) carryOut(ctx context.Context, p plan, rows fleet, state *kv.Sta
 		return w.finish(ctx, p, doc)
 	}
 	if !w.yes {
-		question := fmt.Sprintf("write %s to %s/state/ in Consul at %s?", count(writes, "change"), w.root, w.store.Address())
+		question := fmt.Sprintf("write %s to %s/state/ in Consul at %s?", desired.Count(writes, "change"), w.root, w.store.Address())
 		if err := confirm(ctx, w.cmd.InOrStdin(), w.cmd.ErrOrStderr(), question); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (w *writer) carryOut(ctx context.Context, p plan, rows fleet, state *kv.Sta
 		return w.explain(err)
 	}
 	doc.Applied, doc.Index = true, index
-	w.tell.line("written: %s in one transaction, index %d; load balancers follow with their next agent check", count(writes, "change"), index)
+	w.tell.line("written: %s in one transaction, index %d; load balancers follow with their next agent check", desired.Count(writes, "change"), index)
 	return w.finish(ctx, p, doc)
 }
 
@@ -225,13 +226,6 @@ func (p *plan) already() string {
 		return "there is no value to delete"
 	}
 	return "already " + p.want.String()
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func printJSON(w io.Writer, doc any) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hadrain/internal/desired"
 	"hadrain/internal/statefile"
 )
 
@@ -90,7 +91,7 @@ func (g *gate) found(now time.Time) string {
 		return fmt.Sprintf("no state, every server as its configuration says (%v)", err)
 	}
 	return fmt.Sprintf("%s, index %d, read %s (%s ago)",
-		count(len(file.Rows), "key"), file.Index, read.UTC().Format(time.RFC3339), now.Sub(read).Round(time.Second))
+		desired.Count(len(file.Rows), "key"), file.Index, read.UTC().Format(time.RFC3339), now.Sub(read).Round(time.Second))
 }
 
 func since(start time.Time) time.Duration { return time.Since(start).Round(10 * time.Millisecond) }

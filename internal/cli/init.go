@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hadrain/internal/cmdline"
+	"hadrain/internal/desired"
 	"hadrain/internal/kv"
 )
 
@@ -107,6 +108,6 @@ func (a *app) showInit(cmd *cobra.Command, store *kv.Store, m kv.Marked, id stri
 	if shown == "" {
 		shown = "random"
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/state/ in Consul at %s %s: id %s, %s\n", store.Root(), store.Address(), what, shown, count(m.Keys, "other key"))
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/state/ in Consul at %s %s: id %s, %s\n", store.Root(), store.Address(), what, shown, desired.Count(m.Keys, "other key"))
 	return err
 }

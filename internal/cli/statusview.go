@@ -133,7 +133,7 @@ func stateLine(s *statusjson.State, doc statusDocument) string {
 	if !s.Loaded {
 		return "no state loaded, every check is answered unsynced: " + dash(s.Error)
 	}
-	line := fmt.Sprintf("%s, index %d, last confirmed %v ago", count(s.Keys, "key"), s.Index, time.Duration(s.Age*float64(time.Second)).Round(time.Second))
+	line := fmt.Sprintf("%s, index %d, last confirmed %v ago", desired.Count(s.Keys, "key"), s.Index, time.Duration(s.Age*float64(time.Second)).Round(time.Second))
 	// Another id counts on its own, and a warning says so.
 	if s.ID == doc.ID && s.Root == doc.Root && s.Index < doc.Index {
 		line += fmt.Sprintf(", not yet at index %d", doc.Index)

@@ -322,3 +322,11 @@ func ExampleResolve() {
 	// web/web-07 canary: ready by "web/web-07"
 	// web/web-08: ready by ""
 }
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 keys", 1: "1 key", 2: "2 keys"} {
+		if got := desired.Count(n, "key"); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

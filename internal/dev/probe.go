@@ -85,7 +85,7 @@ func (e *environment) quiet(n int, keys []string) probe {
 			from = c.answers
 		}
 		others := min(c.quiet(keys...), c.answers-from)
-		return fmt.Sprintf("the last %d answers came from other servers, %d requests failed", others, c.failed), others >= n
+		return fmt.Sprintf("the last %s came from other servers, %s failed", desired.Count(others, "answer"), desired.Count(c.failed, "request")), others >= n
 	}
 }
 
@@ -129,7 +129,7 @@ func (e *environment) checks(n int, key string) probe {
 				}
 			}
 		}
-		return fmt.Sprintf("%d more agent checks of %s, answered %q", max(count, 0), key, answer), count >= n
+		return fmt.Sprintf("%s of %s, answered %q", desired.Count(max(count, 0), "more agent check"), key, answer), count >= n
 	}
 }
 

@@ -1,10 +1,11 @@
 package kv
 
 import (
-	"fmt"
 	"strings"
 
 	consulapi "github.com/hashicorp/consul/api"
+
+	"hadrain/internal/desired"
 )
 
 // An Answer is what Consul answered to a list of the state prefix, as it came.
@@ -28,8 +29,8 @@ func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
 		return "", err
 	}
 	if g.maxKeys > 0 && len(a.Pairs) > g.maxKeys {
-		return "", refuse(TooManyKeys, "%d keys under %s, more than --max-keys %d: delete some, or raise it",
-			len(a.Pairs), StatePrefix(g.root), g.maxKeys)
+		return "", refuse(TooManyKeys, "%s under %s, more than --max-keys %d: delete some, or raise it",
+			desired.Count(len(a.Pairs), "key"), StatePrefix(g.root), g.maxKeys)
 	}
 	sentinel, err := g.checkPairs(a.Pairs)
 	if err != nil {
@@ -38,7 +39,7 @@ func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
 	if sentinel == nil {
 		return "", refuse(NoSentinel, "%s under %s, but not the sentinel %s: the data is lost or was never there; check the address and --kv-root; "+
 			"after a loss run hadrain init --id UUID, with the id in the first line of a state file; if it is new, run hadrain init",
-			keys(len(a.Pairs)), StatePrefix(g.root), SentinelKey(g.root))
+			desired.Count(len(a.Pairs), "key"), StatePrefix(g.root), SentinelKey(g.root))
 	}
 	id, bad := ParseSentinel(string(sentinel.Value))
 	if bad != nil {
@@ -50,13 +51,6 @@ func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
 			SentinelKey(g.root), id, expect, expect)
 	}
 	return id, nil
-}
-
-func keys(n int) string {
-	if n == 1 {
-		return "1 key"
-	}
-	return fmt.Sprintf("%d keys", n)
 }
 
 func (g guard) checkMeta(a *Answer) *ReadError {

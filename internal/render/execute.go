@@ -77,7 +77,7 @@ func (r *renderer) execute(f, last *statefile.File) ([]byte, error) {
 		return nil, fmt.Errorf("executing the template of the state file: %w", err)
 	}
 	if n := result.Missing.Len(); n > 0 {
-		return nil, fmt.Errorf("executing the template of the state file: it asks for %d things that were not read", n)
+		return nil, fmt.Errorf("executing the template of the state file: it asks for %s that were not read", desired.Count(n, "thing"))
 	}
 	return result.Output, nil
 }

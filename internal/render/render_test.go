@@ -456,7 +456,7 @@ func TestHTTPAndNotify(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	text := strings.Join(told, "\n")
-	for _, want := range []string{"READY=1", "WATCHDOG=1\nSTATUS=1 keys, index ", "STOPPING=1", "STATUS=no state yet; no_sentinel"} {
+	for _, want := range []string{"READY=1", "WATCHDOG=1\nSTATUS=1 key, index ", "STOPPING=1", "STATUS=no state yet; no_sentinel"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the service manager was not told %q:\n%s", want, text)
 		}

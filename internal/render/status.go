@@ -69,7 +69,7 @@ func fill(status *statusjson.Render, f *statefile.File) {
 func summary(s *statusjson.Render) string {
 	text := "no state yet"
 	if !s.LastAccepted.IsZero() {
-		text = fmt.Sprintf("%d keys, index %d, read from Consul %s ago", s.Keys, s.Index, time.Since(s.LastAccepted).Round(time.Second))
+		text = fmt.Sprintf("%s, index %d, read from Consul %s ago", desired.Count(s.Keys, "key"), s.Index, time.Since(s.LastAccepted).Round(time.Second))
 	}
 	if s.Refused != nil {
 		text += "; " + s.Refused.Reason + ": " + s.Refused.Message

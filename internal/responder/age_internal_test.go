@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"hadrain/internal/desired"
 	"hadrain/internal/statefile"
 )
 
@@ -19,6 +20,16 @@ func TestClockPutBack(t *testing.T) {
 		t.Errorf("age %v", age)
 	}
 	if text := r.summary(c.now()); !strings.Contains(text, "read from Consul 0s ago") {
+		t.Errorf("summary %q", text)
+	}
+}
+
+func TestSummaryOfOneKey(t *testing.T) {
+	c := newClock()
+	r := &responder{store: newStore("state", slog.New(slog.DiscardHandler)), rows: newRows(1)}
+	r.store.swap(table(t, &statefile.File{Head: statefile.Head{Rendered: c.now()}, Rows: []desired.Row{{Key: "a", State: desired.Drain}}}))
+	r.store.source.Store(&source{read: c.now()})
+	if text := r.summary(c.now()); !strings.HasPrefix(text, "1 key, index ") {
 		t.Errorf("summary %q", text)
 	}
 }

@@ -61,7 +61,7 @@ func (r *responder) summary(now time.Time) string {
 	s := r.state(now)
 	text := "no state yet, answering unsynced"
 	if s.Loaded {
-		text = fmt.Sprintf("%d keys, index %d, read from Consul %s ago", s.Keys, s.Index, max(now.Sub(s.Read), 0).Round(time.Second))
+		text = fmt.Sprintf("%s, index %d, read from Consul %s ago", desired.Count(s.Keys, "key"), s.Index, max(now.Sub(s.Read), 0).Round(time.Second))
 	}
 	if s.Error != "" {
 		text += "; " + s.Error
