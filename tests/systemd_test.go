@@ -147,6 +147,7 @@ func testSystemd(t *testing.T, b *balancer, deb string) {
 	t.Run("gate masked", func(t *testing.T) { b.t = t; b.testGateMasked() })
 	t.Run("IPv6 off", func(t *testing.T) { b.t = t; b.testNoIPv6() })
 	t.Run("upgrade and moves", func(t *testing.T) { b.t = t; b.testUpgrade() })
+	t.Run("settings", func(t *testing.T) { b.t = t; b.testSettings() })
 }
 
 // testStatus reads what people read first.

@@ -11,11 +11,10 @@ import (
 	"hadrain/internal/testpeer"
 )
 
-var marked = regexp.MustCompile("(?s)<!-- run by tests/systemdinstall_test.go -->\n```sh\n(.*?)\n```\n")
-
-// blocks returns the shell commands of a document that this file runs.
-func blocks(t *testing.T, document string) []string {
+// blocks returns the shell commands of a document that a file of tests runs.
+func blocks(t *testing.T, document, file string) []string {
 	t.Helper()
+	marked := regexp.MustCompile("(?s)<!-- run by tests/" + regexp.QuoteMeta(file) + " -->\n```sh\n(.*?)\n```\n")
 	text, err := os.ReadFile(filepath.Join(testpeer.Root(t), "docs", document))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +66,7 @@ func (b *balancer) testInstall(deb string) {
 	t := b.t
 	b.Install(t, deb, "/root/"+filepath.Base(deb), 0o644)
 	b.startConsul()
-	b.types(strings.Join(blocks(t, "install.md"), "\n"),
+	b.types(strings.Join(blocks(t, "install.md", "systemdinstall_test.go"), "\n"),
 		"no state yet, answering unsynced",
 		"0 keys, index ",
 		"ready 100%",
@@ -83,7 +82,7 @@ var agentWords = regexp.MustCompile(` agent-(check|addr \S+|port \S+|inter \S+|s
 // asks no agent and a server that is drained by hand.
 func (b *balancer) testUpgrade() {
 	t := b.t
-	steps := blocks(t, "upgrade.md")
+	steps := blocks(t, "upgrade.md", "systemdinstall_test.go")
 	if len(steps) != 5 {
 		t.Fatalf("docs/upgrade.md has %d blocks to run, want upgrade, write down, reload, back and root", len(steps))
 	}
