@@ -115,7 +115,7 @@ func TestDevDemo(t *testing.T) {
 }
 
 // TestDevEnds: signals end everything that was started; SIGKILL, too, which
-// nobody can catch.
+// nobody can catch, and after which the next start tidies up.
 func TestDevEnds(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -128,8 +128,12 @@ func TestDevEnds(t *testing.T) {
 			p.Signal(sig)
 			code := p.WaitExit(t)
 			gone(t, dir)
-			if sig == syscall.SIGKILL {
-				return // the temporary directory stays
+			if sig == syscall.SIGKILL { // the temporary directory stays until the next start
+				next := exec.Command(testpeer.Build(t, "hadrain"), "dev")
+				next.Env = append(os.Environ(), "TMPDIR="+dir)
+				p := testpeer.Start(t, next)
+				p.WaitOutput(t, "REQUESTS/S")
+				code = p.Stop(t)
 			}
 			if code != 0 {
 				t.Errorf("exit status %d, want 0", code)

@@ -4,6 +4,7 @@
 // that sends requests through it, so that a drain can be watched in traffic.
 //
 // Everything listens on the loopback device, lives in a private temporary
-// directory and ends with [Run]. It is for learning and demonstrations; the
-// parts that a production host runs are the same code.
+// directory and ends with [Run]; what a killed one leaves, the next one removes.
+// It is for learning and demonstrations; the parts that a production host runs
+// are the same code.
 package dev

@@ -45,11 +45,12 @@ var errTold = errors.New("the demonstration is over")
 // demonstration. Below it consul-template logs each read to the standard logger
 // of package log, which is for main to silence.
 func Run(ctx context.Context, opts Options, out io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "hadrain-dev-")
+	d, err := newDirectory()
 	if err != nil {
-		return fmt.Errorf("making a temporary directory: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, d.remove()) }()
+	dir := d.path
 	logFile, err := os.OpenFile(filepath.Join(dir, "hadrain.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
@@ -69,6 +70,7 @@ func Run(ctx context.Context, opts Options, out io.Writer) (err error) {
 	if r.command == "" {
 		r.command = "hadrain"
 	}
+	sweep(r.logger)
 	return r.run(ctx)
 }
 
