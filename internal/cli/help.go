@@ -149,7 +149,8 @@ const statusExample = `  hadrain status
 
 const queryLong = `Ask a responder on its agent port exactly as HAProxy would: one line with the
 keys, in order; the first that has a value answers. The option words of
-agent-send (+up, -up, -weight) may come first, after --.`
+agent-send (+up, -up, -weight) may come first, after --. An answer that no agent
+gives is an error.`
 
 const queryExample = `  hadrain query web/web-01 canary
   hadrain query --addr 127.0.0.1:9777 -- -weight web/web-01`

@@ -67,7 +67,7 @@ var (
 // one is read.
 func consul(token string) []Entry {
 	return []Entry{
-		{"CONSUL_HTTP_ADDR", "The address of Consul's HTTP API, if --consul-addr is not given. Default: localhost:8500"},
+		{"CONSUL_HTTP_ADDR", "The address of Consul's HTTP API, if --consul-addr is not given. Default: localhost:8500; without a port it means 80, with https:// 443"},
 		{"CONSUL_HTTP_TOKEN, CONSUL_HTTP_TOKEN_FILE", "The ACL token, or a file that it is read from " + token + "."},
 		{"CONSUL_CACERT, CONSUL_CAPATH, CONSUL_CLIENT_CERT, CONSUL_CLIENT_KEY, CONSUL_TLS_SERVER_NAME, CONSUL_HTTP_SSL", "TLS to Consul, as Consul's own tools use them."},
 		{"CONSUL_NAMESPACE, CONSUL_PARTITION", "Of Consul Enterprise."},
