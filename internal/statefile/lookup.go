@@ -16,10 +16,9 @@ var seed = maphash.MakeSeed()
 // every second, and holds nothing for the garbage collector to look at.
 type slots []uint32
 
-// index makes the slots of t. Those of last will do if it has the same keys.
-func (t *Table) index(last *Table) {
-	if last != nil && t.sameKeys(last) {
-		t.slots = last.slots
+// index makes the slots of t, unless it has those of a table with the same keys.
+func (t *Table) index() {
+	if t.slots != nil {
 		return
 	}
 	// At most half full, so that a search ends soon.
@@ -32,18 +31,6 @@ func (t *Table) index(last *Table) {
 		}
 		t.slots[at] = uint32(i) + 1
 	}
-}
-
-func (t *Table) sameKeys(other *Table) bool {
-	if t.Len() != other.Len() {
-		return false
-	}
-	for i := range t.places {
-		if t.Key(i) != other.Key(i) {
-			return false
-		}
-	}
-	return true
 }
 
 // Lookup returns the state of a key, and whether it has one. It allocates nothing.

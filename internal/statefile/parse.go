@@ -30,7 +30,7 @@ func ParseTable(data []byte, last *Table) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.index(last)
+	t.index()
 	return t, nil
 }
 

@@ -8,38 +8,42 @@ import (
 )
 
 // parseRows reads key lines until the first comment, and returns the rest. A
-// line that stands in last as well is known to be good: from one file to the
-// next, nearly all do.
+// line that stands in last as well is known to be good, and so is the order of
+// two that follow each other there: from one file to the next, nearly all do.
 func (t *Table) parseRows(text string, last *Table) (rest string, err error) {
 	t.places = make([]place, 0, strings.Count(text, "\n"))
-	start, before := 0, ""
 	known := last.lines()
+	start, before, found := 0, "", false
 	for start < len(text) && text[start] != '#' {
-		p, size, ok := known.find(text[start:])
-		if !ok {
+		p, size, again := known.find(text[start:])
+		if !again {
 			if p, size, err = parsePlace(text[start:]); err != nil {
 				return "", fmt.Errorf("line %d: %w", 2+t.Len(), err)
 			}
 		}
 		p.start = uint32(start)
 		key := text[start:][:p.key]
-		if before >= key {
+		if !(found && again) && before >= key {
 			return "", fmt.Errorf("line %d: key %q is not in order", 2+t.Len(), key)
 		}
-		if !ok {
+		if !again {
 			known.skip(key)
 		}
 		t.places = append(t.places, p)
-		start, before = start+size, key
+		start, before, found = start+size, key, again
 	}
 	t.text = text[:start]
+	if !known.others && known.at == len(known.places) {
+		t.slots = known.slots
+	}
 	return text[start:], nil
 }
 
 // lines walks through the lines of a table, which are in the order of their keys.
 type lines struct {
 	*Table
-	at int
+	at     int
+	others bool // lines that were passed have keys that were not asked for, or the reverse
 }
 
 func (t *Table) lines() lines {
@@ -69,6 +73,7 @@ func (l *lines) find(text string) (p place, size int, ok bool) {
 
 // skip goes to the first line whose key is greater than key.
 func (l *lines) skip(key string) {
+	l.others = l.others || l.at == len(l.places) || l.Key(l.at) != key
 	for l.at < len(l.places) && l.Key(l.at) <= key {
 		l.at++
 	}
