@@ -22,8 +22,13 @@ const (
 	DefaultMaxBytes     = 64 << 20
 )
 
-// minQuiet keeps a server that does not hold reads from being read in a hot loop.
-const minQuiet = 10 * time.Millisecond
+const (
+	// minQuiet keeps a server that does not hold reads from being read in a hot loop.
+	minQuiet = 10 * time.Millisecond
+	// maxQuiet bounds how long nothing is read after a change. It is below the
+	// watchdog of our unit, which is fed after each read.
+	maxQuiet = time.Minute
+)
 
 // Config says what render reads and writes.
 type Config struct {
@@ -64,8 +69,8 @@ func (c *Config) Check() error {
 	switch {
 	case c.StartTimeout <= 0:
 		return fmt.Errorf("start timeout %s: want more than 0", c.StartTimeout)
-	case c.Quiet < minQuiet:
-		return fmt.Errorf("quiet time %s: want at least %s", c.Quiet, minQuiet)
+	case c.Quiet < minQuiet, c.Quiet > maxQuiet:
+		return fmt.Errorf("quiet time %s: want %s to %s", c.Quiet, minQuiet, maxQuiet)
 	case c.MaxKeys < 0:
 		return fmt.Errorf("most keys %d: want 0 (any number) or more", c.MaxKeys)
 	case c.Consul.MaxBytes < 0:
@@ -78,11 +83,15 @@ func (c *Config) Check() error {
 	return c.checkTemplates()
 }
 
-// checkTemplates refuses also two writers of one file.
+// checkTemplates refuses also two writers of one file, and a template that would
+// be written over.
 func (c *Config) checkTemplates() error {
-	seen := map[string]bool{}
+	seen, sources := map[string]bool{}, map[string]bool{}
 	if c.State != "" {
 		seen[filepath.Clean(c.State)] = true
+	}
+	for _, t := range c.Templates {
+		sources[filepath.Clean(t.Source)] = true
 	}
 	for _, t := range c.Templates {
 		if t.Timeout < 0 {
@@ -94,6 +103,9 @@ func (c *Config) checkTemplates() error {
 		path := filepath.Clean(t.Destination)
 		if seen[path] {
 			return fmt.Errorf("template %s: %s is written already", t.Source, path)
+		}
+		if sources[path] {
+			return fmt.Errorf("template %s: %s is a template itself: choose another destination", t.Source, path)
 		}
 		seen[path] = true
 	}

@@ -8,6 +8,8 @@ import (
 	gotemplate "text/template"
 	"text/template/parse"
 
+	ctemplate "github.com/hashicorp/consul-template/template"
+
 	"hadrain/internal/statefile"
 )
 
@@ -184,7 +186,7 @@ func (c *checker) pipe(p *parse.PipeNode) {
 func (c *checker) function(n *parse.IdentifierNode) {
 	name := n.Ident
 	switch {
-	case free[name], strings.HasPrefix(name, sprig), slices.Contains(c.allow, name):
+	case free[name], strings.HasPrefix(name, sprig) && hasFunction(name), slices.Contains(c.allow, name):
 	case allowable[name]:
 		c.fail(n, "the function %s reaches outside of the state: allow it for this template in the file of --templates, or do without it", name)
 	case impossible[name]:
@@ -192,6 +194,16 @@ func (c *checker) function(n *parse.IdentifierNode) {
 	default:
 		c.fail(n, "there is no function %s", name)
 	}
+}
+
+// hasFunction asks the library whether it has the function name. It has a part
+// of sprig's, and shows which only when it parses a template.
+func hasFunction(name string) bool {
+	t, err := ctemplate.NewTemplate(&ctemplate.NewTemplateInput{Contents: "{{ if false }}{{ " + name + " }}{{ end }}"})
+	if err == nil {
+		_, err = t.Execute(&ctemplate.ExecuteInput{Brain: ctemplate.NewBrain()})
+	}
+	return err == nil
 }
 
 // readsOnlyState checks an argument that is written out: any other is checked

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -217,15 +218,22 @@ func (l *loop) logFailure(failure *kv.ReadError) {
 func (l *loop) logTrouble(err error) {
 	text := ""
 	if err != nil {
-		text = err.Error()
+		text = steady(err)
 	}
 	if text == l.trouble {
 		return
 	}
 	l.trouble = text
 	if err != nil {
-		l.log.Error("the state file is not current", "error", err)
+		l.log.Error("the state file is not current", "error", text)
 	} else {
 		l.log.Info("the state file is current again")
 	}
 }
+
+// tempName is what differs in the names of temporary files.
+var tempName = regexp.MustCompile(`\.tmp-[0-9]+`)
+
+// steady returns the text of an error of writing, the same for each attempt: a
+// full disk is one line in the log, not one for each second.
+func steady(err error) string { return tempName.ReplaceAllString(err.Error(), ".tmp-*") }

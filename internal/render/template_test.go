@@ -127,6 +127,7 @@ func TestTemplateMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"syntax":           {"a\n{{ if }}\n", "source.tmpl:2: missing value for if"},
 		"unknown function": {"{{ nope }}", "source.tmpl:1:3: there is no function nope"},
+		"not of sprig":     {"\n" + `{{ sprig_env "HOME" }}`, "source.tmpl:2:3: there is no function sprig_env"},
 		"outside":          {"\n" + `{{ file "/etc/passwd" }}`, "source.tmpl:2:3: the function file reaches outside"},
 		"environment":      {`{{ env "HOME" }}`, "the function env reaches outside"},
 		"not reached":      {`{{ range tree prefix }}{{ if false }}{{ with 1 }}{{ else }}{{ print (secret "a").Data }}{{ end }}{{ end }}{{ end }}`, "the function secret does not work here"},

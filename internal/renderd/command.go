@@ -70,7 +70,7 @@ func Command() *cobra.Command {
 	flags.StringVar(&o.Root, "kv-root", render.DefaultRoot, "root of Hadrain's keys in Consul KV")
 	flags.StringVar(&o.State, "state", render.DefaultState, "the state file; empty: none is written")
 	flags.DurationVar(&o.StartTimeout, "start-timeout", render.DefaultStartTimeout, "exit if no read of Consul was accepted within this time after the start")
-	flags.DurationVar(&o.Quiet, "quiet", render.DefaultQuiet, "least time between an answer of Consul that changes something and the next read")
+	flags.DurationVar(&o.Quiet, "quiet", render.DefaultQuiet, "least time between an answer of Consul that changes something and the next read; 10ms to 1m")
 	flags.IntVar(&o.MaxKeys, "max-keys", render.DefaultMaxKeys, "refuse a state of more keys; 0: any number")
 	flags.Int64Var(&o.Consul.MaxBytes, "max-bytes", render.DefaultMaxBytes, "refuse an answer of Consul of more bytes; 0: any number")
 	flags.Var((*templates)(&o.Templates), "template", "also make DEST of the template SRC, then run COMMAND by sh; if that fails, DEST is put back; repeatable (in the variable: one a line)")
