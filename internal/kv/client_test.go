@@ -2,6 +2,7 @@ package kv_test
 
 import (
 	"encoding/pem"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -93,6 +94,34 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// What is no token is not sent: not as a blank one, for which Consul hides that
+// it filtered the answer, and not as two lines, which no header can carry.
+func TestTokenThatIsNone(t *testing.T) {
+	s := &seen{}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	for value, want := range map[string]string{" ": kv.Anonymous, "\n": kv.Anonymous, " secret\n": "secret"} {
+		t.Setenv("CONSUL_HTTP_TOKEN", value)
+		s.requests = nil
+		if err := get(t, kv.Config{Address: server.URL}); err != nil {
+			t.Errorf("token %q: %v", value, err)
+		} else if got := s.requests[0].Header.Get("X-Consul-Token"); got != want {
+			t.Errorf("token %q was sent as %q, want %q", value, got, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("sec\nret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONSUL_HTTP_TOKEN", "sec\nret")
+	for name, cfg := range map[string]kv.Config{file: {TokenFile: file}, "$CONSUL_HTTP_TOKEN": {}} {
+		token, err := cfg.ReadToken()
+		if _, ok := errors.AsType[*kv.TokenError](err); !ok || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "ret\n") {
+			t.Errorf("ReadToken() of %s = %q, %v, want a TokenError without the token", name, token, err)
+		}
+	}
+}
+
 func TestNoToken(t *testing.T) {
 	s := &seen{}
 	server := httptest.NewServer(s)
@@ -163,6 +192,7 @@ func TestRoot(t *testing.T) {
 	for root, ok := range map[string]bool{
 		"hadrain": true, "gitlab-haproxy-agent": true, "a/b.c/d_e": true,
 		"": false, "/a": false, "a/": false, "a//b": false, "a@dc": false, "a?ns=b": false, "a b": false, "a\n": false,
+		"..": false, ".": false, "a/../b": false, "a/.": false, "...": true, ".a": true,
 	} {
 		if err := kv.CheckRoot(root); (err == nil) != ok {
 			t.Errorf("CheckRoot(%q) = %v", root, err)

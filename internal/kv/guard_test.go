@@ -49,6 +49,7 @@ func TestRefusals(t *testing.T) {
 		{"filtered, no token", 404, with("X-Consul-Results-Filtered-By-Acls", "true"), "", kv.Config{}, kv.ACLAnonymous, "--token-file"},
 		{"default deny, no token", 404, with("X-Consul-Default-Acl-Policy", "deny"), "", kv.Config{}, kv.ACLAnonymous, "--token-file"},
 		{"truncated", 200, good, "[" + sentinelJSON, kv.Config{}, kv.Malformed, "cut short"},
+		{"value in no base64", 200, good, `[{"Key":"hadrain/state/a","Value":"!!!"}]`, kv.Config{}, kv.Malformed, "no JSON of Consul"},
 		{"null pair", 200, good, "[null]", kv.Config{}, kv.Malformed, "no Consul"},
 		{"foreign key", 200, good, `[{"Key":"other/a"}]`, kv.Config{}, kv.Malformed, "no Consul"},
 		{"an object", 200, good, `{"a":1}`, kv.Config{}, kv.Malformed, "no JSON of Consul"},

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,6 +73,7 @@ func classify(err error, address string) *ReadError {
 	}
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, mismatch := errors.AsType[*json.UnmarshalTypeError](err)
+	_, value := errors.AsType[base64.CorruptInputError](err)
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return &ReadError{
@@ -80,7 +82,7 @@ func classify(err error, address string) *ReadError {
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &ReadError{Reason: Timeout, Message: "no answer from Consul at " + address + " in time" + portHint(address), Err: err}
-	case syntax, mismatch, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case syntax, mismatch, value, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &ReadError{
 			Reason: Malformed, Refused: true, Err: err,
 			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %v%s", address, err, portHint(address)),

@@ -15,12 +15,22 @@ var rootPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
 // and the template library takes "@dc" and "?ns=" out of a prefix.
 func CheckRoot(root string) error {
 	if rootPattern.MatchString(root) {
-		return nil
+		return checkDots(root)
 	}
 	if root == "" {
 		return errors.New(`the KV root is empty: want a name such as "hadrain"`)
 	}
 	return fmt.Errorf("KV root %q: want words of letters, digits, '.', '_' and '-', separated by single slashes", root)
+}
+
+// checkDots refuses what a path leaves out when Consul's HTTP API cleans it.
+func checkDots(root string) error {
+	for word := range strings.SplitSeq(root, "/") {
+		if word == "." || word == ".." {
+			return fmt.Errorf("KV root %q: %q is no name of a key", root, word)
+		}
+	}
+	return nil
 }
 
 // StatePrefix returns the prefix of the keys that hold states, with its final

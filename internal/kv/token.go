@@ -55,10 +55,25 @@ func (c Config) ReadToken() (string, error) {
 	if env {
 		token = os.Getenv(consulapi.HTTPTokenEnvName)
 	}
-	if token == "" {
+	// A blank one means the same as none, and Consul hides that it filtered the
+	// answer from whoever sends it.
+	if token = strings.TrimSpace(token); token == "" {
 		return Anonymous, nil
 	}
+	if err := checkToken(token); err != nil {
+		return "", &TokenError{File: "$" + consulapi.HTTPTokenEnvName, Err: err}
+	}
 	return token, nil
+}
+
+// checkToken refuses what no header can carry, without a word of it.
+func checkToken(token string) error {
+	for i := range len(token) {
+		if c := token[i]; c <= ' ' || c >= 0x7f {
+			return errors.New("it holds more than one word: want the secret id of a token and nothing else")
+		}
+	}
+	return nil
 }
 
 func readTokenFile(file string) (string, error) {
@@ -69,6 +84,9 @@ func readTokenFile(file string) (string, error) {
 	token := strings.TrimSpace(string(data))
 	if token == "" {
 		return "", &TokenError{File: file, Err: errors.New("the file is empty: write the token into it, or do without a token file")}
+	}
+	if err := checkToken(token); err != nil {
+		return "", &TokenError{File: file, Err: err}
 	}
 	return token, nil
 }
