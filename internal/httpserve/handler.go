@@ -7,6 +7,9 @@
 //	/              a page for people
 //	/debug/pprof/  only to peers on this machine
 //
+// No flood of requests can cost much: 32 connections are open at once, of which
+// the longest idle makes room, and four documents or pages are in memory.
+//
 // TLS and basic auth come from a Prometheus web configuration file, as in
 // exporters (https://prometheus.io/docs/prometheus/latest/configuration/https/).
 package httpserve
@@ -44,9 +47,11 @@ func Handler(c Config) http.Handler {
 	}
 	mux.HandleFunc("GET /healthz", verdict(c.Alive))
 	mux.HandleFunc("GET /readyz", verdict(c.Ready))
-	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, _ *http.Request) { document(w, c.Status()) })
+	turns := make(chan struct{}, mostDocuments)
+	status := func(w http.ResponseWriter, _ *http.Request) { document(w, c.Status()) }
+	mux.Handle("GET /status.json", inTurn(turns, http.HandlerFunc(status)))
 	if c.Page != nil {
-		mux.Handle("GET /{$}", c.Page)
+		mux.Handle("GET /{$}", inTurn(turns, c.Page))
 	} else {
 		mux.Handle("GET /{$}", http.RedirectHandler("/status.json", http.StatusFound))
 	}

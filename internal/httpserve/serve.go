@@ -1,6 +1,7 @@
 package httpserve
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,9 @@ func Check(webConfigFile string) error {
 // Prometheus web configuration file; if empty, there is neither TLS nor
 // authentication.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, webConfigFile string, log *slog.Logger) error {
+	peers := crowd{open: map[net.Conn]*list.Element{}}
 	server := &http.Server{
+		ConnState:         peers.note,
 		Handler:           h,
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
