@@ -140,8 +140,17 @@ func TestBasicAuth(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := start(t, handler(nil), config)
-	if code, _ := do(t, "GET", "http://"+addr+"/metrics", nil); code != 401 {
-		t.Errorf("without a password: %d, want 401", code)
+	for path, open := range map[string]int{"/metrics": 200, "/status.json": 200, "/": 200, "/healthz": 200, "/debug/pprof/cmdline": 200} {
+		for password, want := range map[string]int{"": 401, "wrong": 401, "secret": open} {
+			code, _ := do(t, "GET", "http://"+addr+path, func(r *http.Request) {
+				if password != "" {
+					r.SetBasicAuth("ops", password)
+				}
+			})
+			if code != want {
+				t.Errorf("%s with the password %q: %d, want %d", path, password, code, want)
+			}
+		}
 	}
 	if code, _ := do(t, "GET", "http://ops:secret@"+addr+"/metrics", nil); code != 200 {
 		t.Errorf("with the password: %d, want 200", code)
