@@ -205,10 +205,16 @@ func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("X-Consul-Token", token)
 	resp, err := r.next.Load().RoundTrip(req)
-	if err == nil && r.maxBytes > 0 {
+	if err != nil {
+		return nil, err
+	}
+	if r.maxBytes > 0 {
 		resp.Body = &boundedBody{resp.Body, r.maxBytes}
 	}
-	return resp, err
+	if err := divert(req, resp); err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // CloseIdleConnections is called by the client's method of the same name.

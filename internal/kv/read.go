@@ -27,7 +27,7 @@ func (c Config) Lister(client *consulapi.Client, root string) ListFunc {
 		// Default and stale reads return part of the keys, with status 200, from
 		// a leader that replays its log (hashicorp/consul#2644).
 		query := &consulapi.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: Wait}
-		pairs, meta, err := client.KV().List(prefix, query.WithContext(ctx))
+		pairs, meta, err := list(ctx, client, prefix, query)
 		if err != nil {
 			return nil, err
 		}
