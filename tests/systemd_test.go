@@ -141,6 +141,7 @@ func testSystemd(t *testing.T, b *balancer, deb string) {
 	})
 	t.Run("status", func(t *testing.T) { b.t = t; b.testStatus() })
 	t.Run("units", func(t *testing.T) { b.t = t; b.testUnits() })
+	t.Run("crash", func(t *testing.T) { b.t = t; b.testCrash() })
 	t.Run("under load", func(t *testing.T) { b.t = t; b.testUnderLoad() })
 	t.Run("reboot without Consul", func(t *testing.T) { b.t = t; b.testRebootWithoutConsul() })
 	t.Run("new machine", func(t *testing.T) { b.t = t; b.testNewMachine() })

@@ -158,3 +158,19 @@ func TestUnitsAreHardened(t *testing.T) {
 		}
 	}
 }
+
+// testCrash makes render crash as a mistake in it would: Go's runtime ends then
+// with the status that flags which are wrong have, for which systemd starts
+// nothing again.
+func (b *balancer) testCrash() {
+	t := b.t
+	const service = "hadrain-render.service"
+	pid := func() string { return b.Exec(t, "systemctl", "show", "--value", "-p", "MainPID", service) }
+	before := pid()
+	b.Exec(t, "kill", "-QUIT", before)
+	testpeer.WaitFor(t, "render to be started again", func() (bool, string) {
+		now := pid()
+		return now != before && now != "0", now + b.Exec(t, "systemctl", "show", "-p", "Result,ExecMainCode,ExecMainStatus", service)
+	})
+	b.eventually("systemctl", "is-active", service)
+}
