@@ -8,7 +8,7 @@ BUILD   := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
 BENCH   := .
 BIN     := bin
 
-.PHONY: help build man packages image release demo run test test-kubernetes check bench bench-render bench-responder test-heavy fuzz peers haproxies clean
+.PHONY: help build man packages image release demo run test test-kubernetes check bench bench-render bench-responder fuzz peers haproxies clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,7 @@ run: build ## everything on this machine, to play with, until Ctrl-C
 test: ## every test, with a real Consul and a real HAProxy
 	.ci/peers
 	.ci/test
+	.ci/fuzz 30s ./internal/agentcheck # what any peer may send
 
 test-kubernetes: ## the pods on a real kubelet and API server (root; the first time 12 CPU-minutes of building)
 	HADRAIN_TEST_REQUIRE_PEERS=1 .ci/peers
@@ -59,9 +60,6 @@ bench-render: ## what following a change costs next to consul-template, in 2 min
 
 bench-responder: ## what a check costs against plain C, in 5 minutes; QUICK=1 for 40 s
 	go run ./tests/benchresponder $(BENCHFLAGS)
-
-test-heavy: ## a million checks through kills and more, in 5 minutes
-	HADRAIN_TEST_FULL=1 go test -race -v -count=1 -timeout=30m -run 'TestMillionChecks|TestCrowd|TestThousandServers' ./tests
 
 fuzz: ## fuzz every target for 20 s
 	.ci/fuzz

@@ -33,7 +33,7 @@ func TestCrowd(t *testing.T) {
 
 			addr := s.agent.Addr().String()
 			stops := []func(){startCrowd(t, addr, 5000), startCrowd(t, addr, 5000)}
-			a := newAskers(t, s.agent.Addr(), sized(10_000, 50_000), questions)
+			a := newAskers(t, s.agent.Addr(), 50_000, questions)
 			most, memory := 0.0, 0
 			start := time.Now()
 			a.run(4, 1000, func() {

@@ -14,16 +14,14 @@ import (
 )
 
 // A thousand servers of a real HAProxy ask every second: each follows its key
-// whenever the file changes, and no check fails. For a minute with
-// HADRAIN_TEST_FULL.
+// whenever the file changes, and no check fails in a minute.
 func TestThousandServers(t *testing.T) {
 	const servers = 1000
 	s := newService(t, nil)
 	h := testpeer.HAProxy(t, testpeer.HAProxyConfig{Config: s.haproxyConfig(servers), Plain: true})
 	start, slowest := time.Now(), time.Duration(0)
-	limit := time.Duration(sized(10, 60)) * time.Second
 	rounds := 0
-	for ; rounds < 4 || time.Since(start) < limit; rounds++ {
+	for ; rounds < 4 || time.Since(start) < time.Minute; rounds++ {
 		rows := shifted(servers, rounds)
 		changed := time.Now()
 		s.write(uint64(rounds+2), rows)

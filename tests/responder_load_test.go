@@ -87,14 +87,14 @@ func fleet(servers int) (rows []desired.Row, questions []exchange) {
 // A moment is a stretch of time in which the responder died.
 type moment struct{ from, to time.Time }
 
-// A million checks (with HADRAIN_TEST_FULL; else fewer), while the responder is killed ten times and restarted ten
+// A million checks, while the responder is killed ten times and restarted ten
 // times and its file replaced all the time: no reply that differs from the
 // state, and only checks that were in flight at a kill go without one.
 func TestMillionChecks(t *testing.T) {
 	const goroutines, ends = 16, 20
 	rows, questions := fleet(1000)
 	s := newService(t, rows)
-	a := newAskers(t, s.agent.Addr(), sized(300_000, 1_000_000), questions)
+	a := newAskers(t, s.agent.Addr(), 1_000_000, questions)
 	due := make(chan struct{}, ends+1)
 	done := make(chan struct{})
 	start := time.Now()
@@ -158,13 +158,4 @@ func judge(t *testing.T, failures []failure, kills []moment, most int) {
 			t.Errorf("kill %d cut %d checks, but only %d can be in flight", i+1, n, most)
 		}
 	}
-}
-
-// sized returns the size of a heavy test: quick, or what was asked for by
-// HADRAIN_TEST_FULL.
-func sized(quick, full int) int {
-	if os.Getenv("HADRAIN_TEST_FULL") != "" {
-		return full
-	}
-	return quick
 }
