@@ -247,7 +247,7 @@ func TestNginxFollowsUnderTraffic(t *testing.T) {
 }
 
 func labelled(n *nginxStack) string {
-	return fmt.Sprintf("{template=%q}", filepath.Join(n.dir, "upstream.tmpl"))
+	return fmt.Sprintf("{destination=%q,template=%q}", n.upstream, filepath.Join(n.dir, "upstream.tmpl"))
 }
 
 // What nginx -t refuses never reaches the nginx that runs.

@@ -65,8 +65,8 @@ func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier
 // use goes on with the template t, which p was made of.
 func (a *applier) use(t Template, p *program) {
 	a.Template, a.program = t, p
-	a.failures = a.metrics.templateFailures.WithLabelValues(t.Source)
-	a.stale = a.metrics.templateStale.WithLabelValues(t.Source)
+	a.failures = a.metrics.templateFailures.WithLabelValues(t.Source, t.Destination)
+	a.stale = a.metrics.templateStale.WithLabelValues(t.Source, t.Destination)
 }
 
 // lock makes this process the only writer of the destination.

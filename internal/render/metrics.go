@@ -37,11 +37,11 @@ func newMetrics() *metrics {
 	m.reads = m.vec("reads_total", "Reads of Consul: changed, unchanged, refused (answered, but not to be believed) or failed.", "outcome")
 	m.refused = m.vec("refused_reads_total", "Reads that Consul answered and that were refused, by reason.", "reason")
 	m.readErrors = m.vec("failed_reads_total", "Reads that Consul did not answer as asked, by reason.", "reason")
-	m.templateFailures = m.vec("template_failures_total", "Attempts to apply a further template that failed.", "template")
+	m.templateFailures = m.vec("template_failures_total", "Attempts to apply a further template that failed.", "template", "destination")
 	m.reloads = m.vec("reloads_total", "Times that the list of templates, templates and certificates were read again: done, or failed, after which what failed stays as it was.", "outcome")
 	m.templateStale = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: prefix + "template_stale", Help: "Whether the last attempt to apply a further template failed, so that its file is an older one.",
-	}, []string{"template"})
+	}, []string{"template", "destination"})
 	m.registry.MustRegister(m.templateStale)
 	m.readDuration = m.histogram("read_duration_seconds", "Time of reads of Consul; those that bring nothing new are held for 10 seconds.")
 	m.renderDuration = m.histogram("render_duration_seconds", "Time from a read to the rendered state.")
@@ -93,12 +93,16 @@ func (m *metrics) reloaded(failed bool) {
 	m.reloads.WithLabelValues(outcome).Inc()
 }
 
-// forget ends the series of templates that nothing is made of any more: a stale
-// one would be reported for ever.
-func (m *metrics) forget(source string) {
-	m.templateFailures.DeleteLabelValues(source)
-	m.templateStale.DeleteLabelValues(source)
+// forget ends the series of a template that is listed no more: a stale one would
+// be reported for ever.
+func (m *metrics) forget(s series) {
+	m.templateFailures.DeleteLabelValues(s.source, s.destination)
+	m.templateStale.DeleteLabelValues(s.source, s.destination)
 }
+
+// A series is what the metrics of one template are labelled by: files of one
+// source must not hide each other's failures.
+type series struct{ source, destination string }
 
 // setFile shows what the file says.
 func (m *metrics) setFile(f *statefile.File) {
@@ -130,8 +134,8 @@ func (m *metrics) counter(name, help string) prometheus.Counter {
 	return c
 }
 
-func (m *metrics) vec(name, help, label string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, []string{label})
+func (m *metrics) vec(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	m.registry.MustRegister(c)
 	return c
 }

@@ -49,15 +49,15 @@ func (l *loop) list() bool {
 // file of which no template is listed any more stays as it is. It reports whether
 // all templates can be used.
 func (l *loop) reread(templates []Template) bool {
-	sources, before := map[string]bool{}, map[string]*applier{}
+	shown, before := map[series]bool{}, map[string]*applier{}
 	for _, a := range l.templates() {
-		sources[a.listed.Source] = true
+		shown[series{a.listed.Source, a.listed.Destination}] = true
 		before[filepath.Clean(a.listed.Destination)] = a
 	}
 	ok := true
 	var after []*applier
 	for _, t := range templates {
-		sources[t.Source] = true
+		shown[series{t.Source, t.Destination}] = true
 		path := filepath.Clean(t.Destination)
 		a, err := l.renewed(before[path], t)
 		if err != nil {
@@ -73,17 +73,17 @@ func (l *loop) reread(templates []Template) bool {
 		l.log.Info("a template is listed no more, its file stays", "template", a.listed.Source, "destination", a.listed.Destination)
 		close(a.dropped)
 	}
-	l.forget(sources)
+	l.forget(shown)
 	return ok
 }
 
-// forget ends the series of those of sources that nothing is made of.
-func (l *loop) forget(sources map[string]bool) {
+// forget ends those of the series that are of no template in use.
+func (l *loop) forget(shown map[series]bool) {
 	for _, a := range l.templates() {
-		delete(sources, a.listed.Source)
+		delete(shown, series{a.listed.Source, a.listed.Destination})
 	}
-	for source := range sources {
-		l.metrics.forget(source)
+	for s := range shown {
+		l.metrics.forget(s)
 	}
 }
 

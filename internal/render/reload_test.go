@@ -61,7 +61,7 @@ func TestReloadTemplates(t *testing.T) {
 	_, body = fetch(t, "http://"+l.Addr().String()+"/metrics")
 	for _, want := range []string{
 		`hadrain_render_reloads_total{outcome="done"} 1`, `hadrain_render_reloads_total{outcome="failed"} 1`,
-		`hadrain_render_template_failures_total{template="` + source + `"} 1`,
+		`hadrain_render_template_failures_total{destination="` + out + `",template="` + source + `"} 1`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("/metrics lacks %s:\n%s", want, body)

@@ -72,6 +72,11 @@ func (r *listRig) wantMetric(line string, there bool) {
 	})
 }
 
+// staleOf is the series of a template, without its value.
+func staleOf(t render.Template) string {
+	return `template_stale{destination="` + t.Destination + `",template="` + t.Source + `"}`
+}
+
 func TestReloadList(t *testing.T) {
 	r := newListRig(t)
 	a, b := r.made("a", "a.tmpl", `a {{ desired "x" }}`), r.made("b", "b.tmpl", `b {{ desired "x" }}`)
@@ -100,7 +105,7 @@ func TestReloadList(t *testing.T) {
 	r.put("x", "50%")
 	wantFile(t, b.Destination, "b 50%")
 	wantFile(t, a.Destination, "a maint")
-	r.wantMetric(`template_stale{template="`+a.Source+`"}`, false)
+	r.wantMetric(staleOf(a), false)
 	if _, body := fetch(t, r.url+"/status.json"); strings.Contains(body, a.Destination) {
 		t.Errorf("the status still shows %s:\n%s", a.Destination, body)
 	}
@@ -123,12 +128,12 @@ func TestReloadListChangesATemplate(t *testing.T) {
 	a.Command = "false"
 	r.cfg.Templates = []render.Template{a}
 	r.start()
-	r.wantMetric(`template_stale{template="`+a.Source+`"} 1`, true)
+	r.wantMetric(staleOf(a)+" 1", true)
 	other.Command = "true"
 	r.relist(other)
 	wantFile(t, other.Destination, "other ready")
-	r.wantMetric(`template_stale{template="`+other.Source+`"} 0`, true)
-	r.wantMetric(`template_stale{template="`+a.Source+`"}`, false)
+	r.wantMetric(staleOf(other)+" 0", true)
+	r.wantMetric(staleOf(a), false)
 }
 
 // What is new and cannot be used is reported, and hinders nothing else.
@@ -157,7 +162,7 @@ func TestReloadListWithMistakes(t *testing.T) {
 	r.wantMetric(`reloads_total{outcome="failed"} 2`, true)
 	r.put("x", "maint")
 	wantFile(t, a.Destination, "a maint")
-	r.wantMetric(`template_stale{template="`+bad.Source+`"}`, false)
+	r.wantMetric(staleOf(bad), false)
 }
 
 // A command that runs when its template is dropped still gives its verdict.
@@ -179,4 +184,20 @@ func TestReloadListWaitsForTheVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFile(t, a.Destination, "") // put back: there was none
+}
+
+// Two files of one source have metrics of their own: what one fails at is not
+// hidden by the other.
+func TestFilesOfOneSourceAreCountedApart(t *testing.T) {
+	r := newListRig(t)
+	good, bad := r.made("good", "same.tmpl", "x"), r.made("bad", "same.tmpl", "x")
+	bad.Command = "false"
+	r.cfg.Templates = []render.Template{bad, good}
+	r.start()
+	wantFile(t, good.Destination, "x")
+	r.wantMetric(staleOf(bad)+" 1", true)
+	r.wantMetric(staleOf(good)+" 0", true)
+	r.relist(good)
+	r.wantMetric(staleOf(bad), false)
+	r.wantMetric(staleOf(good)+" 0", true)
 }
