@@ -29,8 +29,9 @@ type applier struct {
 	failures prometheus.Counter
 	stale    prometheus.Gauge // 1 while the file is not what it should be
 
-	failed string // error of the last attempt; "": none
-	broken error  // why the source cannot be used, so that program is an older one
+	failed  string          // error of the last attempt; "": none
+	endless <-chan struct{} // closed when an execution that took too long has ended; nil: none
+	broken  error           // why the source cannot be used, so that program is an older one
 
 	offered atomic.Pointer[snapshot]
 	renewed atomic.Pointer[renewal]
@@ -64,6 +65,9 @@ func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier
 
 // use goes on with the template t, which p was made of.
 func (a *applier) use(t Template, p *program) {
+	if a.program == nil || a.program.text != p.text {
+		a.endless = nil // of another text: this one gets its own try
+	}
 	a.Template, a.program = t, p
 	a.failures = a.metrics.templateFailures.WithLabelValues(t.Source, t.Destination)
 	a.stale = a.metrics.templateStale.WithLabelValues(t.Source, t.Destination)
@@ -174,9 +178,9 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the file to replace: %w", err)
 	}
-	output, err := a.program.execute(s, string(current))
+	output, err := a.execute(ctx, s, string(current))
 	if err != nil {
-		return a.program.located(err)
+		return err
 	}
 	undecided, err := exists(a.pending())
 	if err != nil {
@@ -196,7 +200,7 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	if err := statefile.Write(a.Destination, output); err != nil {
 		return err
 	}
-	if err := runCommand(ctx, a.Command, cmp.Or(a.Timeout, DefaultCommandTimeout)); err != nil {
+	if err := runCommand(ctx, a.Command, cmp.Or(a.Timeout, DefaultTimeout)); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// DefaultCommandTimeout is how long the command of a template may run.
-const DefaultCommandTimeout = 30 * time.Second
+// DefaultTimeout is how long a template may take, and then its command.
+const DefaultTimeout = 30 * time.Second
 
 // maxStderr is how much of what a command says is reported, from its end.
 const maxStderr = 2048

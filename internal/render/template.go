@@ -22,7 +22,7 @@ type Template struct {
 	Source      string        // path of the template, in the language of consul-template
 	Destination string        // path of the file
 	Command     string        // run by sh -c after the file was replaced; empty: none
-	Timeout     time.Duration // most time that Command may take; 0: [DefaultCommandTimeout]
+	Timeout     time.Duration // most time that the template may take, and then Command; 0: [DefaultTimeout]
 	Allow       []string      // functions that the template may use although they reach outside: env, envOrDefault, file, mustEnv, plugin, sockaddr, writeToFile
 }
 

@@ -34,7 +34,7 @@ what is allowed for it in the file of --templates:
     - source: /etc/hadrain/upstream.conf.tmpl
       destination: /etc/nginx/conf.d/upstream.conf
       command: nginx -t && nginx -s reload  # if it fails, destination is put back
-      timeout: 30s                          # of command; this is the default
+      timeout: 30s                          # of the template, then of command; this is the default
       allow: [env, file]                    # also: envOrDefault, mustEnv, plugin, sockaddr, writeToFile
 
 Each flag is also read from a variable, e.g. HADRAIN_KV_ROOT for --kv-root; a
