@@ -23,6 +23,7 @@ import (
 type applier struct {
 	Template
 
+	path     string // of the file: where Destination led at the start
 	program  *program
 	log      *slog.Logger
 	metrics  *metrics
@@ -57,7 +58,11 @@ func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier
 	if err != nil {
 		return nil, err
 	}
-	a := &applier{listed: t, metrics: m, log: log, wake: make(chan struct{}, 1), dropped: make(chan struct{})}
+	path, err := statefile.Follow(t.Destination)
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", t.Source, err)
+	}
+	a := &applier{listed: t, path: path, metrics: m, log: log, wake: make(chan struct{}, 1), dropped: make(chan struct{})}
 	a.use(t, p)
 	a.show(time.Time{})
 	return a, nil
@@ -75,7 +80,7 @@ func (a *applier) use(t Template, p *program) {
 
 // lock makes this process the only writer of the destination.
 func (a *applier) lock() (err error) {
-	a.unlock, err = statefile.Lock(a.Destination)
+	a.unlock, err = statefile.Lock(a.path)
 	return err
 }
 
@@ -173,7 +178,7 @@ func (a *applier) show(applied time.Time) {
 // apply makes the destination say what the template makes of s, and runs the
 // command if that is new, or if no command has yet judged what is there.
 func (a *applier) apply(ctx context.Context, s *snapshot) error {
-	current, err := statefile.ReadRegular(a.Destination, statefile.MaxSize)
+	current, err := statefile.ReadRegular(a.path, statefile.MaxSize)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the file to replace: %w", err)
@@ -190,14 +195,14 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 		return nil
 	}
 	if a.Command == "" {
-		return statefile.Write(a.Destination, output)
+		return statefile.Write(a.path, output)
 	}
 	if !undecided {
 		if err := a.keep(current, there); err != nil {
 			return err
 		}
 	}
-	if err := statefile.Write(a.Destination, output); err != nil {
+	if err := statefile.Write(a.path, output); err != nil {
 		return err
 	}
 	if err := runCommand(ctx, a.Command, cmp.Or(a.Timeout, DefaultTimeout)); err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"hadrain/internal/kv"
+	"hadrain/internal/statefile"
 )
 
 // The defaults of the flags that [Config] has fields for.
@@ -34,7 +34,7 @@ const (
 type Config struct {
 	Consul kv.Config // MaxBytes bounds the answer of Consul
 	Root   string    // KV root
-	State  string    // path of the state file; empty: none is written
+	State  string    // path of the state file, or of a link to it, which is followed once; empty: none is written
 	Host   string    // for the file's header; empty: the name of this machine
 
 	Templates []Template // further files
@@ -84,14 +84,14 @@ func (c *Config) Check() error {
 }
 
 // checkTemplates refuses also two writers of one file, and a template that would
-// be written over.
+// be written over, under whatever names.
 func (c *Config) checkTemplates() error {
 	seen, sources := map[string]bool{}, map[string]bool{}
 	if c.State != "" {
-		seen[filepath.Clean(c.State)] = true
+		seen[statefile.Identity(c.State)] = true
 	}
 	for _, t := range c.Templates {
-		sources[filepath.Clean(t.Source)] = true
+		sources[statefile.Identity(t.Source)] = true
 	}
 	for _, t := range c.Templates {
 		if t.Timeout < 0 {
@@ -100,7 +100,7 @@ func (c *Config) checkTemplates() error {
 		if err := checkAllow(t.Allow); err != nil {
 			return fmt.Errorf("template %s: %w", t.Source, err)
 		}
-		path := filepath.Clean(t.Destination)
+		path := statefile.Identity(t.Destination)
 		if seen[path] {
 			return fmt.Errorf("template %s: %s is written already", t.Source, path)
 		}

@@ -1,9 +1,9 @@
 package render
 
 import (
-	"path/filepath"
-
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"hadrain/internal/statefile"
 )
 
 // reload reads again what was read at the start, other than the flags. What
@@ -33,6 +33,9 @@ func (l *loop) list() bool {
 		return true
 	}
 	next := l.cfg
+	if l.out != nil {
+		next.State = l.out.path // a link may lead elsewhere by now
+	}
 	var err error
 	if next.Templates, err = l.cfg.List(); err == nil {
 		err = next.Check()
@@ -52,13 +55,13 @@ func (l *loop) reread(templates []Template) bool {
 	shown, before := map[series]bool{}, map[string]*applier{}
 	for _, a := range l.templates() {
 		shown[series{a.listed.Source, a.listed.Destination}] = true
-		before[filepath.Clean(a.listed.Destination)] = a
+		before[statefile.Identity(a.path)] = a
 	}
 	ok := true
 	var after []*applier
 	for _, t := range templates {
 		shown[series{t.Source, t.Destination}] = true
-		path := filepath.Clean(t.Destination)
+		path := statefile.Identity(t.Destination)
 		a, err := l.renewed(before[path], t)
 		if err != nil {
 			ok = false
@@ -120,7 +123,7 @@ func (l *loop) add(t Template) (*applier, error) {
 	if err := a.lock(); err != nil {
 		return nil, err
 	}
-	l.sweep(t.Destination)
+	l.sweep(a.path)
 	if l.offered != nil {
 		a.offer(l.offered)
 	}

@@ -78,7 +78,11 @@ func newLoop(cfg Config, log *slog.Logger) (*loop, error) {
 	l := &loop{cfg: cfg, log: log, metrics: newMetrics()}
 	l.renderer = renderer{root: cfg.Root, host: cfg.Host, brain: ctemplate.NewBrain()}
 	if cfg.State != "" {
-		l.out = &output{path: cfg.State}
+		path, err := statefile.Follow(cfg.State)
+		if err != nil {
+			return nil, fmt.Errorf("state file: %w", err)
+		}
+		l.out = &output{path: path}
 	}
 	var appliers []*applier
 	for _, t := range cfg.Templates {
@@ -111,7 +115,7 @@ func (l *loop) lock() (unlock func() error, err error) {
 			}
 			return unlock, err
 		}
-		l.sweep(a.Destination)
+		l.sweep(a.path)
 	}
 	return unlock, nil
 }

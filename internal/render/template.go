@@ -20,7 +20,7 @@ import (
 // A Template is a further file that render makes of the state.
 type Template struct {
 	Source      string        // path of the template, in the language of consul-template
-	Destination string        // path of the file
+	Destination string        // path of the file, or of a link to it, which is followed once
 	Command     string        // run by sh -c after the file was replaced; empty: none
 	Timeout     time.Duration // most time that the template may take, and then Command; 0: [DefaultTimeout]
 	Allow       []string      // functions that the template may use although they reach outside: env, envOrDefault, file, mustEnv, plugin, sockaddr, writeToFile

@@ -17,7 +17,7 @@ func (a *applier) pending() string  { return a.beside("pending") }
 func (a *applier) previous() string { return a.beside("previous") }
 
 func (a *applier) beside(suffix string) string {
-	return filepath.Join(filepath.Dir(a.Destination), "."+filepath.Base(a.Destination)+"."+suffix)
+	return filepath.Join(filepath.Dir(a.path), "."+filepath.Base(a.path)+"."+suffix)
 }
 
 // keep saves what is there, then says that a verdict is pending.
@@ -37,9 +37,9 @@ func (a *applier) putBack() error {
 	data, err := statefile.ReadRegular(a.previous(), statefile.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = remove(a.Destination)
+		err = remove(a.path)
 	case err == nil:
-		err = statefile.Write(a.Destination, data)
+		err = statefile.Write(a.path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("putting the previous file back: %w", err)
