@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	consulapi "github.com/hashicorp/consul/api"
 
@@ -78,5 +80,23 @@ func (g guard) checkPairs(pairs consulapi.KVPairs) (sentinel *consulapi.KVPair, 
 			sentinel = p
 		}
 	}
+	if key, ok := repeated(pairs); ok {
+		return nil, refuse(Malformed, "the answer holds the key %s twice: this is no Consul, or something between changes its answers", key)
+	}
 	return sentinel, nil
+}
+
+// repeated returns a key that stands in pairs more than once. Two keys that are
+// no UTF-8 may look the same: Consul's JSON has U+FFFD for what cannot be said.
+func repeated(pairs consulapi.KVPairs) (key string, ok bool) {
+	byKey := func(a, b *consulapi.KVPair) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(pairs, byKey) { // as Consul's are
+		pairs = slices.SortedFunc(slices.Values(pairs), byKey)
+	}
+	for i := 1; i < len(pairs); i++ {
+		if key = pairs[i].Key; key == pairs[i-1].Key && !strings.ContainsRune(key, utf8.RuneError) {
+			return key, true
+		}
+	}
+	return "", false
 }

@@ -28,6 +28,7 @@ func TestRefusals(t *testing.T) {
 		h.Set(key, value)
 		return h
 	}
+	pair := func(key string) string { return `,{"Key":"hadrain/state/` + key + `","Value":"cmVhZHk="}` }
 	for _, tc := range []struct {
 		name   string
 		code   int
@@ -57,6 +58,10 @@ func TestRefusals(t *testing.T) {
 		{"value in no base64", 200, good, `[{"Key":"hadrain/state/a","Value":"!!!"}]`, kv.Config{}, kv.Malformed, "no JSON of Consul"},
 		{"null pair", 200, good, "[null]", kv.Config{}, kv.Malformed, "no Consul"},
 		{"foreign key", 200, good, `[{"Key":"other/a"}]`, kv.Config{}, kv.Malformed, "no Consul"},
+		{"a key twice", 200, good, "[" + sentinelJSON + pair("b") + pair("a") + pair("b") + "]", kv.Config{}, kv.Malformed, "hadrain/state/b twice"},
+		{"the sentinel twice", 200, good, "[" + sentinelJSON + "," + sentinelJSON + "]", kv.Config{}, kv.Malformed, "twice"},
+		{"twins in no UTF-8", 200, good, "[" + sentinelJSON + pair("a\xfe") + pair("a\xff") + "]", kv.Config{}, "", ""},
+		{"not sorted", 200, good, "[" + sentinelJSON + pair("b") + pair("a") + "]", kv.Config{}, "", ""},
 		{"an object", 200, good, `{"a":1}`, kv.Config{}, kv.Malformed, "no JSON of Consul"},
 		{"bad sentinel", 200, good, `[{"Key":"hadrain/state/.hadrain","Value":"djI="}]`, kv.Config{}, kv.Malformed, "--id"},
 		{"too large", 200, good, "[" + sentinelJSON + "]", kv.Config{MaxBytes: 20}, kv.TooLarge, "--max-bytes"},
