@@ -47,6 +47,8 @@ var (
 	word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`) // a scheme
 
 	errSlash = errors.New(`a "/" before "@": in a user or password write %2F for it, and in a path %40 for "@"`)
+	errQuery = errors.New(`"?" or "#" in it: want at most a path behind the host`)
+	errPath  = errors.New("a path without a scheme: write http:// or https:// before it")
 	errForm  = errors.New("want host:port, http://, https:// or unix:// and a path")
 )
 
@@ -69,12 +71,17 @@ func parseAddress(text string) (address, error) {
 	}
 	// Where a password ends can only be guessed here. It is not to be shown.
 	at := strings.LastIndexByte(a.rest, '@')
-	a.rest = a.rest[at+1:]
+	// The library would ask for another path with a slash at the end.
+	a.rest = strings.TrimRight(a.rest[at+1:], "/")
 	switch {
 	case at >= 0:
 		return a, errSlash
 	case a.scheme != "" && a.scheme != "http" && a.scheme != "https", a.rest == "" || a.rest[0] == '/':
 		return a, errForm
+	case strings.ContainsAny(a.rest, "?#"):
+		return a, errQuery
+	case a.scheme == "" && strings.Contains(a.rest, "/"):
+		return a, errPath // the library would take it for a part of the host
 	}
 	return a, nil
 }

@@ -21,6 +21,13 @@ func TestAddress(t *testing.T) {
 		"consul":                              {"consul", ""},
 		"HTTP://Consul:8500":                  {"http://Consul:8500", ""},
 		"Https://user:p@consul:8501/prefix":   {"https://consul:8501/prefix", ""},
+		"http://127.0.0.1:8500/":              {"http://127.0.0.1:8500", ""},
+		"127.0.0.1:8500//":                    {"127.0.0.1:8500", ""},
+		"https://consul/up/":                  {"https://consul/up", ""},
+		"consul:8500/up":                      {"consul:8500/up", "write http:// or https:// before it"},
+		"http://consul/?dc=a":                 {"http://consul/?dc=a", "at most a path"},
+		"consul:8500#a":                       {"consul:8500#a", "at most a path"},
+		"/":                                   {"", "want host:port"},
 		"UNIX:///run/consul.sock":             {"unix:///run/consul.sock", ""},
 		"user:secret@consul:8500":             {"consul:8500", ""},
 		"http://user:sec@ret@consul":          {"http://consul", ""},
@@ -100,5 +107,22 @@ func TestPortHint(t *testing.T) {
 	<-w.Changed()
 	if message := w.Health().Failure.Message; !strings.HasSuffix(message, "write https://localhost:8501") {
 		t.Errorf("with CONSUL_HTTP_SSL: %q", message)
+	}
+}
+
+// A slash at the end is how addresses are copied out of a browser; a path is that
+// of a proxy in front of Consul.
+func TestAddressWithPath(t *testing.T) {
+	s := &seen{}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	for suffix, want := range map[string]string{"/": "/v1/", "//": "/v1/", "/up": "/up/v1/", "/up/": "/up/v1/"} {
+		s.requests = nil
+		if err := get(t, kv.Config{Address: server.URL + suffix}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.requests[0].URL.Path; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: asked for %s, want %s…", suffix, got, want)
+		}
 	}
 }
