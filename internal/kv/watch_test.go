@@ -198,6 +198,22 @@ func TestErrorsStartOver(t *testing.T) {
 	})
 }
 
+// The library gives up after some errors, or waits for somebody to take them. It
+// sees none: a Consul that was away for an hour is followed again.
+func TestManyFailuresEnd(t *testing.T) {
+	var steps []step
+	for range 1000 {
+		steps = append(steps, step{0, nil, consulapi.StatusError{Code: 500, Body: "No cluster leader"}})
+	}
+	steps = append(steps, step{0, answer(7, idA, "a", "drain"), nil})
+	play(t, kv.WatchConfig{}, steps, func(w *kv.Watch, _ *script) {
+		after(2 * time.Hour)
+		if got := w.Latest(); got == nil || got.Index != 7 {
+			t.Errorf("after the failures: %+v, want index 7", got)
+		}
+	})
+}
+
 func TestBackoff(t *testing.T) {
 	boom := step{0, nil, errors.New("boom")}
 	var steps []step
