@@ -33,6 +33,10 @@ func (m *Machine) Try(name string, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
+// Leader returns the process id of its systemd, as this process sees it. Valid
+// until the machine is switched off.
+func (m *Machine) Leader() int { return m.leader }
+
 // Running returns where a file of the booted machine is for this process, as it
 // sees it itself: /run and /proc included. Valid until it is switched off.
 func (m *Machine) Running(path string) string {

@@ -21,7 +21,8 @@ type bench struct {
 	results map[string]map[string][]sample // by load and variant, one a round
 	soaked  sample                         // the long run
 	stalled sample
-	fleet   *fleet // nil without HAProxy
+	fleet   *fleet   // nil without HAProxy
+	systemd *systemd // nil without one
 }
 
 // A load is how checks arrive.
@@ -43,7 +44,7 @@ var loads = []load{
 	{busy, 5000, 8000, []string{floor, responder, reload10k, reload100k, goroutines}},
 	{calm, 500, 8000, []string{floor, responder, reload100k, goroutines}},
 	// A shell each cannot keep up with a rate: only here it says something.
-	{closed, 0, 16, []string{floor, responder, reload100k, goroutines, shells}},
+	{closed, 0, 16, []string{floor, responder, reload100k, goroutines, shells, units}},
 }
 
 func (b *bench) measureAll(ctx context.Context) error {
@@ -82,6 +83,9 @@ func (b *bench) round(ctx context.Context, round int) error {
 		}
 		for _, i := range rand.Perm(len(l.variants)) {
 			name := l.variants[i]
+			if name == units && b.systemd == nil {
+				continue
+			}
 			b.progress("round %d of %d: %s, %s", round+1, b.rounds, l.name, name)
 			s, err := b.measure(ctx, b.variant(name), l, b.seconds, nil)
 			if err != nil {

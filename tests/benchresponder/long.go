@@ -19,7 +19,7 @@ const stallTime = 500 * time.Millisecond
 func (b *bench) stall(ctx context.Context) (sample, error) {
 	return b.measure(ctx, b.variant(responder), loads[0], 3, func(srv *server) error {
 		time.Sleep(time.Second)
-		pid := srv.cmd.Process.Pid
+		pid := srv.pid
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			return err
 		}

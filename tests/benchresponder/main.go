@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if b.dir == "" {
 		return b.buildAndReenter(ctx, args)
 	}
-	if err := b.measureAll(ctx); err != nil {
+	if err := b.withSystemd(func() error { return b.measureAll(ctx) }); err != nil {
 		return err
 	}
 	if unmet := b.verdicts(); assert && unmet > 0 {

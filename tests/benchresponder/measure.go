@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +50,8 @@ func (s sample) why() string {
 // A server is a variant that runs.
 type server struct {
 	variant
-	cmd        *exec.Cmd
+	pid        int
+	enter      []string // what runs a program where it can be reached
 	port, http int
 	stop       func() error
 }
@@ -70,6 +72,9 @@ func (b *bench) measure(ctx context.Context, v variant, l load, seconds float64,
 }
 
 func (b *bench) start(ctx context.Context, v variant) (*server, error) {
+	if v.name == units {
+		return b.systemd.start(ctx, v)
+	}
 	srv := &server{variant: v}
 	var err1, err2 error
 	srv.port, err1 = freePort()
@@ -83,16 +88,17 @@ func (b *bench) start(ctx context.Context, v variant) (*server, error) {
 		argv = append(argv, ports.Replace(arg))
 	}
 	var said strings.Builder
-	srv.cmd = exec.Command(argv[0], argv[1:]...)
-	srv.cmd.Stdout, srv.cmd.Stderr = &said, &said
-	srv.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if err := srv.cmd.Start(); err != nil {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	srv.pid = cmd.Process.Pid
 	srv.stop = func() error {
 		// It ends by being killed, so its status says nothing.
-		err := syscall.Kill(-srv.cmd.Process.Pid, syscall.SIGKILL)
-		_ = srv.cmd.Wait()
+		err := syscall.Kill(-srv.pid, syscall.SIGKILL)
+		_ = cmd.Wait()
 		return err
 	}
 	if err := awaitListener(ctx, srv.port); err != nil {
@@ -104,8 +110,9 @@ func (b *bench) start(ctx context.Context, v variant) (*server, error) {
 // load runs the load generator and looks at the server when the warm-up is
 // over, now and then, and at the end.
 func (b *bench) load(ctx context.Context, srv *server, l load, seconds float64, during func(*server) error) (s sample, err error) {
-	cmd := exec.CommandContext(ctx, b.path("load"), strconv.Itoa(srv.port), strconv.Itoa(l.rate), strconv.Itoa(l.flight),
+	argv := append(slices.Clone(srv.enter), b.path("load"), strconv.Itoa(srv.port), strconv.Itoa(l.rate), strconv.Itoa(l.flight),
 		"0.3", fmt.Sprint(seconds), strconv.Itoa(asked))
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -116,13 +123,13 @@ func (b *bench) load(ctx context.Context, srv *server, l load, seconds float64, 
 	}
 	lines := bufio.NewScanner(pipe)
 	lines.Scan() // "recording"
-	pid := srv.cmd.Process.Pid
-	cpu, overflows, peak := cpuOf(pid), listenOverflows(), watchMemory(pid)
+	pid := srv.pid
+	cpu, overflows, peak := cpuOf(pid), listenOverflows(pid), watchMemory(pid)
 	if during != nil {
 		err = during(srv)
 	}
 	lines.Scan()
-	cpu, overflows = cpuOf(pid)-cpu, listenOverflows()-overflows
+	cpu, overflows = cpuOf(pid)-cpu, listenOverflows(pid)-overflows
 	s.RSS, s.Anon = peak()
 	if e := json.Unmarshal(lines.Bytes(), &s); e != nil {
 		err = errors.Join(err, fmt.Errorf("reading what the load generator printed: %w", e))
@@ -131,7 +138,7 @@ func (b *bench) load(ctx context.Context, srv *server, l load, seconds float64, 
 		return s, err
 	}
 	s.CPU = float64(cpu.Microseconds()) / max(s.Done, 1)
-	s.Overflows, s.TimeWait = overflows, timeWaits(srv.port)
+	s.Overflows, s.TimeWait = overflows, timeWaits(pid, srv.port)
 	return s, nil
 }
 

@@ -41,10 +41,10 @@ func memoryOf(pid int) (rss, anon float64) {
 	return rss, anon
 }
 
-// timeWaits counts connections of a local port in TIME_WAIT, state 06.
-func timeWaits(port int) float64 {
+// timeWaits counts connections of a local port of a process in TIME_WAIT, state 06.
+func timeWaits(pid, port int) float64 {
 	n, local := 0, fmt.Sprintf(":%04X", port)
-	for line := range strings.Lines(read("/proc/self/net/tcp")) {
+	for line := range strings.Lines(read(fmt.Sprintf("/proc/%d/net/tcp", pid))) {
 		if f := strings.Fields(line); len(f) > 3 && f[3] == "06" && strings.HasSuffix(f[1], local) {
 			n++
 		}
@@ -52,11 +52,11 @@ func timeWaits(port int) float64 {
 	return float64(n)
 }
 
-// listenOverflows counts connections that found a full queue: pairs of lines,
-// names above values.
-func listenOverflows() float64 {
+// listenOverflows counts connections that found a full queue, where a process
+// listens: pairs of lines, names above values.
+func listenOverflows(pid int) float64 {
 	var names []string
-	for line := range strings.Lines(read("/proc/self/net/netstat")) {
+	for line := range strings.Lines(read(fmt.Sprintf("/proc/%d/net/netstat", pid))) {
 		f := strings.Fields(line)
 		for i, name := range names {
 			if name == "ListenOverflows" && i < len(f) {

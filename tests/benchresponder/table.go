@@ -41,6 +41,9 @@ func (b *bench) table() error {
 		}
 		p.printf("\n")
 		for _, name := range l.variants {
+			if len(b.results[l.name][name]) == 0 {
+				continue
+			}
 			p.printf("%s\t", name)
 			for _, f := range figures {
 				p.printf("%s\t", b.cell(l.name, name, f))

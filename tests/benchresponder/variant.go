@@ -32,6 +32,7 @@ const (
 	reload100k = "  reloading 100,000 keys"
 	goroutines = "Go, a goroutine each"
 	shells     = "a shell each"
+	units      = "systemd, a unit and a shell each"
 )
 
 // A variant is one way to answer.
@@ -61,7 +62,7 @@ func (b *bench) variant(name string) variant {
 }
 
 // shells starts a shell for each connection. That is the least of what a unit
-// with Accept=yes costs: systemd makes a unit and a control group of each.
+// with Accept=yes costs, see [systemd].
 func (b *bench) shells() []string {
 	tool, err := exec.LookPath("systemd-socket-activate")
 	if err != nil {
