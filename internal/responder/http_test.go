@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"hadrain/internal/desired"
 	"hadrain/internal/statefile"
 	"hadrain/internal/statefile/statefiletest"
 )
@@ -126,6 +127,39 @@ func TestPage(t *testing.T) {
 			if strings.Contains(body, text) {
 				t.Errorf("%s contains %s", path, text)
 			}
+		}
+	}
+}
+
+// Nobody who writes to Consul or asks on the agent's port draws on the screen of
+// those who look: neither with the terminal's escape sequences nor by turning
+// the text around.
+func TestNothingUnprintableIsShown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	f := state(1, "canary", "drain # \x1b[31mnote\u202e", "web/b", "dr\x1b\u202ean")
+	f.Skipped = []statefile.Skipped{{Key: "\x1b[31mred\u202e", Reason: "control character in the key"}}
+	write(t, path, f)
+	long := "web/" + strings.Repeat("l", desired.MaxKey-4)
+	d := start(t, path, nil)
+	d.ask(t, "web/a \x1b[31mgroup\u202e \xff "+long+" canary")
+	d.ask(t, "\x1b[31mrow\u202e canary")
+	if row := d.status(t).Rows[0]; !slices.Equal(row.Keys, []string{"web/a", `\x1b[31mgroup\u202e`, `\xff`, long, "canary"}) || row.Key != "canary" {
+		t.Errorf("row = %+v", row)
+	}
+	for path, escaped := range map[string]string{"/": `\`, "/status.json": `\\`, "/metrics": ""} {
+		_, body := d.get(t, path)
+		for _, text := range []string{"\x1b", `\u001b[`, "\u202e", "\xff", "\ufffd"} {
+			if at := strings.Index(body, text); at >= 0 && !strings.HasSuffix(body[:at], `\`) {
+				t.Errorf("%s contains %q:\n%s", path, text, body)
+			}
+		}
+		if n := strings.Count(body, escaped+"x1b["); path != "/metrics" && n < 2 {
+			t.Errorf("%s shows %d escaped sequences, want that of the skipped key and that of the group:\n%s", path, n, body)
+		}
+	}
+	for _, text := range []string{"\x1b", "\u202e", "\xff"} {
+		if strings.Contains(d.log.String(), text) {
+			t.Errorf("the log contains %q", text)
 		}
 	}
 }

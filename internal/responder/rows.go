@@ -193,12 +193,17 @@ type listed struct {
 	silent bool
 }
 
-// keys returns the keys that the row asked for, in the order sent.
+// keys returns the keys that the row asked for, in the order sent. One that no
+// state can have is anything that a peer cares to send.
 func (l *listed) keys() []string {
 	q, _ := agentcheck.ParseQuestion(l.line, 0)
 	var keys []string
-	for key := q.Next(); len(key) > 0; key = q.Next() {
-		keys = append(keys, string(key))
+	for next := q.Next(); len(next) > 0; next = q.Next() {
+		key := string(next)
+		if desired.CheckKey(key) != nil {
+			key = desired.Printable(key)
+		}
+		keys = append(keys, key)
 	}
 	return keys
 }

@@ -80,7 +80,7 @@ func describe(doc *statusjson.Responder, t *statefile.Table, asked map[string]bo
 		}
 	}
 	for _, skipped := range t.Skipped {
-		doc.Skipped = append(doc.Skipped, statusjson.Skipped(skipped))
+		doc.Skipped = append(doc.Skipped, statusjson.Skipped{Key: desired.Printable(skipped.Key), Reason: skipped.Reason})
 	}
 }
 
