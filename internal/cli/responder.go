@@ -107,6 +107,9 @@ func get(ctx context.Context, client *http.Client, u *url.URL) (*http.Response, 
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
 		err = fmt.Errorf("%w; name its authority with --responder-ca-file", err)
 	}
+	if resp != nil {
+		resp.Status = escape(resp.Status) // the peer may be anybody
+	}
 	return resp, err
 }
 

@@ -2,10 +2,13 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"time"
 
 	"hadrain/internal/responder"
+	"hadrain/internal/statusjson"
 	"hadrain/internal/testpeer"
 )
 
@@ -91,6 +95,55 @@ func TestSecuredResponder(t *testing.T) {
 				t.Errorf("%v %v = %d, want no secret\n%s", verb, flags, code, shown)
 			}
 		}
+	}
+}
+
+// transact sends operations to a store, as JSON.
+func transact(t *testing.T, addr, ops string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, addr+"/v1/txn", strings.NewReader(ops))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("writing to the store: %v, %v", resp, err)
+	}
+	resp.Body.Close()
+}
+
+// What a peer in the place of a responder answers, and what anybody wrote into
+// Consul, does not drive the terminal.
+func TestStatusEscapes(t *testing.T) {
+	const evil, shown = "\x1b[31m\u202e", `\x1b[31m\u202e`
+	addr, _ := startStore(t, func(*http.Request) {})
+	// By its name in a URL Consul would not take the second key.
+	put := `{"KV": {"Verb": "set", "Key": "hadrain/state/%s", "Value": "cmVhZHk="}}`
+	transact(t, addr, fmt.Sprintf("["+put+","+put+"]", "web/a", `\u001b[31m\u202e`))
+	doc := statusjson.Responder{
+		Program: statusjson.Program{Schema: statusjson.Schema, Program: responder.Name, Host: evil},
+		State:   statusjson.State{Loaded: true, Root: evil, ID: evil, Error: evil},
+		Rows:    []statusjson.Row{{Row: "web/a", Keys: []string{"web/a", evil}, Key: evil, Answer: evil}},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/good/status.json", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(doc) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, _ := http.NewResponseController(w).Hijack()
+		_, _ = io.WriteString(conn, "HTTP/1.1 500 "+evil+"\r\n\r\n")
+		_ = conn.Close()
+	})
+	peer := httptest.NewServer(mux)
+	defer peer.Close()
+	for _, args := range []string{"", "-o wide", "web/x"} {
+		for _, responders := range []string{peer.URL + "/good," + peer.URL + "/bad", peer.URL + "/bad"} {
+			code, printed := printed(t, append([]string{"status", "--consul-addr", addr, "--responder", responders}, strings.Fields(args)...)...)
+			if code != 0 || strings.ContainsAny(printed, evil[:1]+"\u202e") || !strings.Contains(printed, shown) {
+				t.Errorf("status %s of %s = %d, want every %s escaped:\n%q", args, responders, code, shown, printed)
+			}
+		}
+	}
+	if code, printed := printed(t, "probe", peer.URL+"/"); code != 1 || !strings.Contains(printed, shown) {
+		t.Errorf("probe = %d, %q, want %s", code, printed, shown)
 	}
 }
 

@@ -65,7 +65,7 @@ func writeKeyNotes(out io.Writer, keys []keyStatus) error {
 		line := ""
 		switch {
 		case k.Skipped != "":
-			line = fmt.Sprintf("%s: no load balancer follows this key (%s); delete it with consul kv delete", escape(k.Key), k.Skipped)
+			line = fmt.Sprintf("%s: no load balancer follows this key (%s); delete it with consul kv delete", k.Key, k.Skipped)
 		case k.Rejected != "":
 			line = fmt.Sprintf("%s: rejected %s; load balancers keep the state before it", k.Key, k.Rejected)
 		case k.unsaid != "":
@@ -75,7 +75,7 @@ func writeKeyNotes(out io.Writer, keys []keyStatus) error {
 		default:
 			continue
 		}
-		if _, err := fmt.Fprintln(out, "note: "+line); err != nil {
+		if _, err := fmt.Fprintln(out, "note: "+escape(line)); err != nil {
 			return err
 		}
 	}
