@@ -145,7 +145,7 @@ func (p *pair) stat(name string) haproxy.Stat {
 func TestWordsThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	testpeer.EachHAProxy(t, func(t *testing.T, binary string) {
-		p := newPair(t, binary, 0, `a "web/a\n"`, `late "web/late"`, `odd "+upp web/odd\n"`, `quoted 'web/quoted\n'`)
+		p := newPair(t, binary, 0, `a "web/a\n"`, `late "web/late"`, `odd "+upp web/odd\n"`, `quoted 'web/quoted\n'`, `crlf 'web/quoted\r\n'`)
 		p.haproxy.CLI(t, "set server web/a state drain")
 		p.haproxy.CLI(t, "set server web/late state maint")
 		p.haproxy.CLI(t, "set server web/odd weight 30%")
@@ -155,6 +155,7 @@ func TestWordsThatChangeNothing(t *testing.T) {
 		p.expect("a", haproxy.FDRAIN, 100)
 		p.set("web/a", "hold", "web/late", "drain", "web/odd", "drain", "web/quoted", "drain")
 		p.expect("quoted", haproxy.FDRAIN, 100)
+		p.expect("crlf", haproxy.FDRAIN, 100)
 		p.expectWord("a", "hold")
 		p.expect("a", haproxy.FDRAIN, 100)
 		p.expect("late", haproxy.FMAINT, 100)

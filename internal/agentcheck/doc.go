@@ -6,8 +6,8 @@
 // until the peer has closed: HAProxy closes with a reset, which leaves no
 // TIME_WAIT on either side; a server that closes first collects one a check.
 //
-// A question ends at its newline, or at a literal \n at the end of what arrived
-// (single quotes in haproxy.cfg). It may begin with option words:
+// A question ends at its newline, or at a literal \n or \r\n at the end of what
+// arrived (single quotes in haproxy.cfg). It may begin with option words:
 //
 //	+up      put the health word "up" before the answer
 //	-up      leave it out, where the responder has --agent-up

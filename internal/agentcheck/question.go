@@ -116,8 +116,15 @@ func cutLine(sent []byte) (line []byte, whole bool) {
 	if before, _, ok := bytes.Cut(sent, []byte{'\n'}); ok {
 		return before, true
 	}
-	return bytes.CutSuffix(sent, literalNewline)
+	if line, whole = bytes.CutSuffix(sent, literalNewline); whole {
+		line = bytes.TrimSuffix(line, literalReturn)
+	}
+	return line, whole
 }
 
-// literalNewline is what HAProxy sends for \n in single quotes.
-var literalNewline = []byte(`\n`)
+// literalNewline and literalReturn are what HAProxy sends for \n and \r in
+// single quotes.
+var (
+	literalNewline = []byte(`\n`)
+	literalReturn  = []byte(`\r`)
+)
