@@ -42,6 +42,7 @@ type identity struct {
 	dev, ino uint64
 	size     int64
 	mtime    time.Time
+	ctime    time.Time // of the last change of anything, which nobody can set back
 }
 
 // Look reads the file if it is another one than at the last look. It returns
@@ -74,9 +75,10 @@ func (r *Reader) Look() (*Table, time.Time, error) {
 }
 
 // touched reports whether f is the good file of the last look with another
-// modification time: the same inode and size, and the same seal.
+// modification time: the same inode and size, and the same seal. With the same
+// time it is not what [Touch] leaves: somebody may have put the time back.
 func (r *Reader) touched(f *os.File, id identity) bool {
-	if r.err != nil || r.end == nil || id.ino != r.last.ino || id.dev != r.last.dev || id.size != r.last.size {
+	if r.err != nil || r.end == nil || id.ino != r.last.ino || id.dev != r.last.dev || id.size != r.last.size || id.mtime.Equal(r.last.mtime) {
 		return false
 	}
 	end := make([]byte, len(r.end))
@@ -89,7 +91,7 @@ func (r *Reader) read(f *os.File, id identity) (*Table, time.Time, error) {
 	r.last, r.err = id, nil
 	if err != nil {
 		r.err = fmt.Errorf("reading state %s: %w", r.path, err)
-		if time.Since(id.mtime) < settle {
+		if time.Since(id.ctime) < settle {
 			// It may be in the middle of being written in place, within one
 			// tick of the file system's clock: look once more.
 			r.last = identity{}
@@ -144,6 +146,6 @@ func identify(f *os.File) (id identity, written bool, err error) {
 	if !ok {
 		return id, false, errors.ErrUnsupported
 	}
-	id = identity{dev: sys.Dev, ino: sys.Ino, size: info.Size(), mtime: info.ModTime()}
-	return id, id.mtime.Equal(time.Unix(sys.Ctim.Unix())), nil
+	id = identity{dev: sys.Dev, ino: sys.Ino, size: info.Size(), mtime: info.ModTime(), ctime: time.Unix(sys.Ctim.Unix())}
+	return id, id.mtime.Equal(id.ctime), nil
 }

@@ -1,7 +1,6 @@
 package statefile_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -69,22 +68,6 @@ func TestReaderRefusesAndHeals(t *testing.T) {
 	must(t, statefile.Touch(path, old))
 	if f, _, err := r.Look(); err != nil || f == nil {
 		t.Errorf("Look at the mended file = %v, %v", f, err)
-	}
-}
-
-// A file edited in place to another good one of the same size is another file.
-func TestReaderSeesAnEditInPlace(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	write(t, path, desired.Drain)
-	r := statefile.NewReader(path)
-	if _, _, err := r.Look(); err != nil {
-		t.Fatal(err)
-	}
-	other := write(t, filepath.Join(t.TempDir(), "other"), desired.Maint)
-	must(t, os.WriteFile(path, other, 0o644))
-	must(t, statefile.Touch(path, time.Now().Add(time.Minute)))
-	if f, _, err := r.Look(); err != nil || f == nil || f.State(0) != desired.Maint {
-		t.Errorf("Look = %+v, %v, want the state maint", f, err)
 	}
 }
 
@@ -160,27 +143,6 @@ func TestWatchSeesLinkFlips(t *testing.T) {
 	see(desired.Drain)
 	flip("v2", desired.Maint)
 	see(desired.Maint)
-}
-
-// An edit by hand that leaves the last line and the size as they were is refused.
-func TestReaderRefusesAnEditOfTheSameSize(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	data := write(t, path, desired.Drain)
-	must(t, statefile.Touch(path, time.Now().Add(-time.Hour)))
-	r := statefile.NewReader(path)
-	if _, _, err := r.Look(); err != nil {
-		t.Fatal(err)
-	}
-	must(t, os.WriteFile(path, bytes.Replace(data, []byte("drain"), []byte("ready"), 1), 0o644))
-	for range 2 {
-		if f, _, err := r.Look(); err == nil || f != nil {
-			t.Fatalf("Look = %v, %v, want an error", f, err)
-		}
-	}
-	must(t, statefile.Touch(path, time.Now().Add(-time.Minute)))
-	if f, _, err := r.Look(); err == nil || f != nil {
-		t.Errorf("Look after a touch of the edited file = %v, %v, want an error", f, err)
-	}
 }
 
 // Nothing that stands in the place of the file may hold up whoever looks, take
