@@ -77,6 +77,11 @@ func dial(t testing.TB, addr string) net.Conn {
 	if strings.HasPrefix(addr, "/") {
 		network = "unix"
 	}
+	return dialNetwork(t, network, addr)
+}
+
+func dialNetwork(t testing.TB, network, addr string) net.Conn {
+	t.Helper()
 	c, err := net.DialTimeout(network, addr, timeout)
 	if err != nil {
 		t.Fatal(err)
