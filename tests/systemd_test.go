@@ -142,7 +142,10 @@ func testSystemd(t *testing.T, b *balancer, deb string) {
 	t.Run("status", func(t *testing.T) { b.t = t; b.testStatus() })
 	t.Run("units", func(t *testing.T) { b.t = t; b.testUnits() })
 	t.Run("crash", func(t *testing.T) { b.t = t; b.testCrash() })
+	var hung string
+	t.Run("hang", func(t *testing.T) { b.t = t; hung = b.hangRender() })
 	t.Run("under load", func(t *testing.T) { b.t = t; b.testUnderLoad() })
+	t.Run("hung render", func(t *testing.T) { b.t = t; b.testHungRender(hung) })
 	t.Run("reboot without Consul", func(t *testing.T) { b.t = t; b.testRebootWithoutConsul() })
 	t.Run("new machine", func(t *testing.T) { b.t = t; b.testNewMachine() })
 	t.Run("gate masked", func(t *testing.T) { b.t = t; b.testGateMasked() })

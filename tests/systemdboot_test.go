@@ -159,18 +159,45 @@ func TestUnitsAreHardened(t *testing.T) {
 	}
 }
 
+const watchdogConf = "/etc/systemd/system/hadrain-render.service.d/watchdog.conf"
+
+func (b *balancer) renderPid() string {
+	return b.Exec(b.t, "systemctl", "show", "--value", "-p", "MainPID", renderService)
+}
+
+// hangRender stops render from doing anything and returns its process. At rest it
+// feeds the watchdog every ten seconds, so that this cannot wait for much less.
+func (b *balancer) hangRender() string {
+	b.WriteFile(b.t, watchdogConf, "[Service]\nWatchdogSec=15s\n")
+	b.Exec(b.t, "systemctl", "daemon-reload")
+	b.Exec(b.t, "systemctl", "restart", renderService)
+	hung := b.renderPid()
+	b.Exec(b.t, "kill", "-STOP", hung)
+	return hung
+}
+
+// testHungRender waits until the watchdog has replaced it.
+func (b *balancer) testHungRender(hung string) {
+	testpeer.WaitFor(b.t, "the watchdog to replace render", func() (bool, string) {
+		now := b.renderPid()
+		return now != hung && now != "0", now
+	})
+	b.eventually("systemctl", "is-active", renderService)
+	b.Exec(b.t, "rm", watchdogConf)
+	b.Exec(b.t, "systemctl", "daemon-reload")
+	b.Exec(b.t, "systemctl", "restart", renderService)
+}
+
 // testCrash makes render crash as a mistake in it would: Go's runtime ends then
 // with the status that flags which are wrong have, for which systemd starts
 // nothing again.
 func (b *balancer) testCrash() {
 	t := b.t
-	const service = "hadrain-render.service"
-	pid := func() string { return b.Exec(t, "systemctl", "show", "--value", "-p", "MainPID", service) }
-	before := pid()
+	before := b.renderPid()
 	b.Exec(t, "kill", "-QUIT", before)
 	testpeer.WaitFor(t, "render to be started again", func() (bool, string) {
-		now := pid()
-		return now != before && now != "0", now + b.Exec(t, "systemctl", "show", "-p", "Result,ExecMainCode,ExecMainStatus", service)
+		now := b.renderPid()
+		return now != before && now != "0", now + b.Exec(t, "systemctl", "show", "-p", "Result,ExecMainCode,ExecMainStatus", renderService)
 	})
-	b.eventually("systemctl", "is-active", service)
+	b.eventually("systemctl", "is-active", renderService)
 }
