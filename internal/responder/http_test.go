@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"hadrain/internal/agentcheck"
 	"hadrain/internal/desired"
 	"hadrain/internal/statefile"
 	"hadrain/internal/statefile/statefiletest"
@@ -92,6 +93,22 @@ func TestMetrics(t *testing.T) {
 	if t.Failed() {
 		t.Log(body)
 	}
+}
+
+// What is no question is counted, by whichever way it is read.
+func TestRefusedQuestionsAreCounted(t *testing.T) {
+	d := start(t, filepath.Join(t.TempDir(), "state"), nil)
+	for _, q := range []string{"", "-bad", strings.Repeat("k ", agentcheck.MaxKeys+1), strings.Repeat("k", 3*agentcheck.MaxQuestion)} {
+		// Most of the last is not read, so that the answer may be lost in a reset.
+		if got, err := ask(d.agent, q); got != "refused" && err == nil {
+			t.Errorf("%.40q: %q, want refused", q, got)
+		}
+	}
+	if got := d.ask(t, strings.Repeat("k", agentcheck.MaxQuestion-1)); got != "unsynced" {
+		t.Errorf("the longest question: %q, want unsynced", got)
+	}
+	d.waitMetric(t, `hadrain_responder_checks_total{answer="refused"} 4`)
+	d.waitMetric(t, `hadrain_responder_checks_total{answer="unsynced"} 1`)
 }
 
 func TestPage(t *testing.T) {
