@@ -31,6 +31,11 @@ func handler(ready error) http.Handler {
 // start serves h until the test ends and returns its address.
 func start(t *testing.T, h http.Handler, webConfig string) string {
 	t.Helper()
+	return startLogging(t, h, webConfig, slog.New(slog.DiscardHandler))
+}
+
+func startLogging(t *testing.T, h http.Handler, webConfig string, log *slog.Logger) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +43,7 @@ func start(t *testing.T, h http.Handler, webConfig string) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
 	go func() {
-		served <- httpserve.Serve(ctx, l, h, webConfig, slog.New(slog.DiscardHandler))
+		served <- httpserve.Serve(ctx, l, h, webConfig, log)
 	}()
 	t.Cleanup(func() {
 		cancel()

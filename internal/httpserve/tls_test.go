@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,7 +24,8 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	addr := start(t, handler(nil), filepath.Join(dir, "web.yml"))
+	var log testpeer.Output
+	addr := startLogging(t, handler(nil), filepath.Join(dir, "web.yml"), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.PEM())
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
@@ -51,5 +53,8 @@ func TestTLS(t *testing.T) {
 		t.Errorf("beside them: %v", err)
 	} else {
 		_ = resp.Body.Close() // read to no purpose
+	}
+	if n := log.Count("level=DEBUG"); n == 0 || n != log.Count("level=") {
+		t.Errorf("what goes wrong with one peer is to be seen by those who look for it only:\n%s", &log)
 	}
 }
