@@ -31,7 +31,7 @@ hadrain/internal/responder  without  hadrain/internal/kv github.com/hashicorp/..
 hadrain/cmd/responder       without  hadrain/internal/kv github.com/hashicorp/...
 
 github.com/hashicorp/consul-template/...  in  hadrain/internal/kv hadrain/internal/render
-hadrain/internal/testpeer                 in
+hadrain/internal/testpeer                 in  hadrain/tests/...
 `
 
 // A goPackage is what go list says about a package.
