@@ -153,14 +153,14 @@ func (a *applier) report(ctx context.Context, err error) {
 		a.failed, applied = "", time.Now().UTC()
 		a.stale.Set(0)
 	} else {
-		a.failed = steady(err)
+		a.failed = err.Error()
 		a.failures.Inc()
 		a.stale.Set(1)
 	}
 	a.show(applied)
 	switch {
 	case err != nil && a.failed != before:
-		a.log.Error("applying a template failed; trying again on the next change", "template", a.Source, "destination", a.Destination, "error", a.failed)
+		a.log.Error("applying a template failed; trying again on the next change", "template", a.Source, "destination", a.Destination, "error", err)
 	case err == nil && before != "":
 		a.log.Info("the template is applied again", "template", a.Source, "destination", a.Destination)
 	}

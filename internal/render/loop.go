@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -218,22 +217,15 @@ func (l *loop) logFailure(failure *kv.ReadError) {
 func (l *loop) logTrouble(err error) {
 	text := ""
 	if err != nil {
-		text = steady(err)
+		text = err.Error()
 	}
 	if text == l.trouble {
 		return
 	}
 	l.trouble = text
 	if err != nil {
-		l.log.Error("the state file is not current", "error", text)
+		l.log.Error("the state file is not current", "error", err)
 	} else {
 		l.log.Info("the state file is current again")
 	}
 }
-
-// tempName is what differs in the names of temporary files.
-var tempName = regexp.MustCompile(`\.tmp-[0-9]+`)
-
-// steady returns the text of an error of writing, the same for each attempt: a
-// full disk is one line in the log, not one for each second.
-func steady(err error) string { return tempName.ReplaceAllString(err.Error(), ".tmp-*") }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"hadrain/internal/statefile"
@@ -20,15 +19,8 @@ type output struct {
 	locked  fs.FileInfo  // the lock file that this process holds; nil: none
 	release func() error // of the lock; nil: none
 
-	dirty bool     // data is not on disk
-	on    identity // of the file after it was last seen to hold data
-}
-
-// identity tells whether anybody touched the file since.
-type identity struct {
-	dev, ino     uint64
-	size         int64
-	mtime, ctime time.Time
+	dirty bool              // data is not on disk
+	on    statefile.Version // of the file after it was last seen to hold data
 }
 
 // A finding is what was found at the path.
@@ -57,7 +49,7 @@ func (o *output) load() (*statefile.File, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the state %s: %w", o.path, err)
 	}
-	o.data, o.on = data, identify(info)
+	o.data, o.on = data, statefile.VersionOf(info)
 	return file, info.ModTime(), nil
 }
 
@@ -115,7 +107,7 @@ func (o *output) touch(at time.Time) error {
 	if err != nil {
 		return fmt.Errorf("touching the state: %w", err)
 	}
-	o.on = identify(info)
+	o.on = statefile.VersionOf(info)
 	return nil
 }
 
@@ -128,7 +120,7 @@ func (o *output) look() finding {
 		return missing
 	case err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(o.data)):
 		return altered
-	case identify(info) == o.on:
+	case statefile.VersionOf(info) == o.on:
 		return intact
 	}
 	data, err := statefile.ReadRegular(o.path, statefile.MaxSize)
@@ -136,13 +128,4 @@ func (o *output) look() finding {
 		return altered
 	}
 	return intact
-}
-
-func identify(info fs.FileInfo) identity {
-	id := identity{size: info.Size(), mtime: info.ModTime()}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		id.dev, id.ino = sys.Dev, sys.Ino
-		id.ctime = time.Unix(sys.Ctim.Unix())
-	}
-	return id
 }

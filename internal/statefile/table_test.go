@@ -1,7 +1,6 @@
 package statefile_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -44,20 +43,5 @@ func TestSameRows(t *testing.T) {
 	}
 	if before.SameRows(read(func(f *statefile.File) { f.Rows[1].State = desired.Maint })) {
 		t.Error("another state makes no other rows")
-	}
-}
-
-func BenchmarkParseTable(b *testing.B) {
-	for _, keys := range []int{1_000, 100_000} {
-		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
-			data := statefiletest.Format(big(keys))
-			b.SetBytes(int64(len(data)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := statefile.ParseTable(data, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -29,7 +29,7 @@ func Write(path string, data []byte) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := os.Rename(tmp, path); err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(tmp))
+		return errors.Join(fmt.Errorf("writing %s: %w", path, unnamed(err)), unnamed(os.Remove(tmp)))
 	}
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -65,13 +65,26 @@ func resolve(path string) (string, fs.FileInfo, error) {
 func stage(path string, data []byte, old fs.FileInfo) (string, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), tempPattern(path))
 	if err != nil {
-		return "", err
+		return "", unnamed(err)
 	}
-	err = errors.Join(fill(tmp, data, old), tmp.Close())
+	err = errors.Join(unnamed(fill(tmp, data, old)), unnamed(tmp.Close()))
 	if err != nil {
-		return "", errors.Join(err, os.Remove(tmp.Name()))
+		return "", errors.Join(err, unnamed(os.Remove(tmp.Name())))
 	}
 	return tmp.Name(), nil
+}
+
+// unnamed takes the name of a temporary file out of an error. It is another one
+// at each attempt, and says nothing: so the same trouble has the same text, and
+// a full disk is one line in a log.
+func unnamed(err error) error {
+	if named, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s of a temporary file beside it: %w", named.Op, named.Err)
+	}
+	if named, ok := errors.AsType[*os.LinkError](err); ok {
+		return fmt.Errorf("%s: %w", named.Op, named.Err)
+	}
+	return err
 }
 
 func fill(tmp *os.File, data []byte, old fs.FileInfo) error {

@@ -87,6 +87,27 @@ func TestWriteFailsWithoutATrace(t *testing.T) {
 	}
 }
 
+// Each attempt has a temporary file of its own, of which nobody wants to hear.
+func TestTheSameTroubleHasTheSameText(t *testing.T) {
+	dir := t.TempDir()
+	paths := map[string]string{filepath.Join(dir, "missing/state"): "no such file or directory"}
+	if os.Geteuid() == 0 {
+		must(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"))
+		t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+		paths[filepath.Join(dir, "state")] = "no space left on device"
+	}
+	for path, reason := range paths {
+		first, second := statefile.Write(path, make([]byte, 1<<20)), statefile.Write(path, make([]byte, 1<<20))
+		if first == nil || second == nil || first.Error() != second.Error() {
+			t.Errorf("Write to %s: first %v, then %v", path, first, second)
+			continue
+		}
+		if text := first.Error(); !strings.Contains(text, reason) || !strings.Contains(text, path) || strings.Contains(text, "tmp-") {
+			t.Errorf("Write to %s: %v", path, first)
+		}
+	}
+}
+
 func TestSweep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*")
 	must(t, os.Mkdir(dir, 0o755))

@@ -73,7 +73,7 @@ func (b *bench) measure(ctx context.Context, v variant, l load, seconds float64,
 
 func (b *bench) start(ctx context.Context, v variant) (*server, error) {
 	if v.name == units {
-		return b.systemd.start(ctx, v)
+		return b.systemd.start(v)
 	}
 	srv := &server{variant: v}
 	var err1, err2 error

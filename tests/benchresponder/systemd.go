@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -13,10 +12,7 @@ import (
 // systemd answers without a daemon, as one does who has only systemd and a
 // shell: a socket with Accept=yes. For each check systemd makes a unit with a
 // control group, and starts the shell in it.
-type systemd struct {
-	tb      testing.TB
-	machine *testpeer.Machine
-}
+type systemd struct{ machine *testpeer.Machine }
 
 // unitPort is in a network namespace of its own.
 const unitPort = 9777
@@ -45,7 +41,7 @@ func (b *bench) withSystemd(f func() error) (err error) {
 		}
 		m.Install(tb, b.path(file10k), "/etc/check/state", 0o644)
 		m.Boot(tb)
-		b.systemd, called = &systemd{tb, m}, true
+		b.systemd, called = &systemd{m}, true
 		err = f()
 	})
 	if called {
@@ -55,7 +51,7 @@ func (b *bench) withSystemd(f func() error) (err error) {
 	return f()
 }
 
-func (s *systemd) start(_ context.Context, v variant) (*server, error) {
+func (s *systemd) start(v variant) (*server, error) {
 	pid := s.machine.Leader()
 	srv := &server{variant: v, pid: pid, port: unitPort, enter: []string{"nsenter", "-t", strconv.Itoa(pid), "-n"}}
 	srv.stop = func() error { return s.systemctl("stop") }

@@ -2,20 +2,23 @@ package render
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"hadrain/internal/statefile"
 )
 
-// A full disk is one line, although each attempt has a temporary file of its own.
+// What does not go away is one line, although each attempt has a temporary file of its own.
 func TestTroubleIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	l := &loop{log: slog.New(slog.NewTextHandler(&log, nil))}
-	for i := range 3 {
-		l.logTrouble(fmt.Errorf("writing /x/state: open /x/.state.tmp-%d: no space left on device", i+98))
+	path := filepath.Join(t.TempDir(), "missing", "state")
+	for range 3 {
+		l.logTrouble(statefile.Write(path, nil))
 	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "/x/.state.tmp-*: no space left") {
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), path) || !strings.Contains(log.String(), "no such file") {
 		t.Errorf("%d lines, want 1:\n%s", n, log.String())
 	}
 	l.logTrouble(nil)
