@@ -8,14 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	consulapi "github.com/hashicorp/consul/api"
-	"golang.org/x/sys/unix"
 
 	"hadrain/internal/statefile"
 	"hadrain/internal/testpeer"
@@ -83,20 +81,12 @@ func (n *netns) listen() net.Listener {
 		n.t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	made := make(chan net.Listener, 1)
-	go func() {
-		defer close(made)
-		runtime.LockOSThread() // and never unlocks: the thread is of no other use
-		if err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
-			return
-		}
-		var l net.Listener
-		if l, err = net.Listen("tcp4", ":8500"); err == nil {
-			made <- l
-		}
-	}()
-	l := <-made
-	if l == nil {
+	var l net.Listener
+	err = testpeer.InNetwork(file, func() (err error) {
+		l, err = net.Listen("tcp4", ":8500")
+		return err
+	})
+	if err != nil {
 		n.t.Fatalf("listening in a network name space: %v", err)
 	}
 	n.t.Cleanup(func() { _ = l.Close() })

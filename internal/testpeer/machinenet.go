@@ -17,7 +17,7 @@ import (
 // socket, and resolving names moves to other threads.
 func (m *Machine) Dial(network, address string) (net.Conn, error) {
 	var conn net.Conn
-	err := m.inside(func() (err error) {
+	err := InNetwork(m.net, func() (err error) {
 		dialer := net.Dialer{Timeout: 5 * time.Second}
 		conn, err = dialer.Dial(network, address)
 		return err
@@ -39,10 +39,10 @@ func (m *Machine) HTTP() *http.Client {
 	}
 }
 
-// inside runs f on a thread that is in the machine's network name space
-// meanwhile. The thread must not end with it: processes die with the thread that
-// started them, see [Start].
-func (m *Machine) inside(f func() error) error {
+// InNetwork runs f on a thread that is in the network name space ns meanwhile.
+// The thread must not end with it: processes die with the thread that started
+// them, see [Start].
+func InNetwork(ns *os.File, f func() error) error {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
@@ -50,13 +50,13 @@ func (m *Machine) inside(f func() error) error {
 		return err
 	}
 	defer own.Close()
-	if err := unix.Setns(int(m.net.Fd()), unix.CLONE_NEWNET); err != nil {
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
-		return fmt.Errorf("entering the machine's network: %w", err)
+		return fmt.Errorf("entering a network name space: %w", err)
 	}
 	err = f()
 	if err := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); err != nil {
-		panic(fmt.Sprintf("leaving the machine's network: %v", err)) // every later dial would go wrong
+		panic(fmt.Sprintf("leaving a network name space: %v", err)) // every later dial would go wrong
 	}
 	runtime.UnlockOSThread()
 	return err
