@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +17,7 @@ func TestCrowd(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		limit  int // of connections
-		memory int // anonymous, in MB
+		memory int // anonymous, in MiB
 	}{
 		{"more than there is room for", 1024, 60},
 		{"room for all", 12_000, 300},
@@ -34,17 +31,17 @@ func TestCrowd(t *testing.T) {
 			addr := s.agent.Addr().String()
 			stops := []func(){startCrowd(t, addr, 5000), startCrowd(t, addr, 5000)}
 			a := newAskers(t, s.agent.Addr(), 50_000, questions)
-			most, memory := 0.0, 0
+			most, kib := 0.0, 0
 			start := time.Now()
 			a.run(4, 1000, func() {
-				most, memory = max(most, s.metric("hadrain_responder_connections")), max(memory, s.anonymous()>>10)
+				most, kib = max(most, s.metric("hadrain_responder_connections")), max(kib, memory(s.t, s.process.Pid(), "RssAnon"))
 			})
-			t.Logf("%d checks in %v, %d of them without a reply; %.0f connections at most, %.0f accepted, %.0f evicted, %d MB", a.total,
+			t.Logf("%d checks in %v, %d of them without a reply; %.0f connections at most, %.0f accepted, %.0f evicted, %d KiB", a.total,
 				time.Since(start).Round(time.Millisecond), len(a.failures), most, s.metric("hadrain_responder_connections_total"),
-				s.metric("hadrain_responder_connections_evicted_total"), memory)
+				s.metric("hadrain_responder_connections_evicted_total"), kib)
 			s.judgeCrowd(a, tc.limit, most)
-			if memory > tc.memory {
-				t.Errorf("%d MB of anonymous memory, want at most %d", memory, tc.memory)
+			if kib > tc.memory<<10 {
+				t.Errorf("%d KiB of anonymous memory, want at most %d MiB", kib, tc.memory)
 			}
 			for _, stop := range stops {
 				stop()
@@ -106,21 +103,4 @@ func (s *service) metric(name string) float64 {
 	}
 	s.t.Errorf("there is no metric %s", name)
 	return -1
-}
-
-// anonymous returns the memory of the responder that is not of files, in kB.
-func (s *service) anonymous() int {
-	s.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid()))
-	if err != nil && !errors.Is(err, syscall.ESRCH) {
-		s.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		var kb int
-		if n, _ := fmt.Sscanf(line, "RssAnon: %d kB", &kb); n == 1 {
-			return kb
-		}
-	}
-	s.t.Fatal("no RssAnon in /proc")
-	return 0
 }

@@ -25,6 +25,7 @@ const rules = `
 hadrain/internal/desired    only
 hadrain/internal/statefile  only     hadrain/internal/desired github.com/fsnotify/fsnotify
 hadrain/internal/version    only
+hadrain/internal/footprint  only     golang.org/x/sys/unix
 
 hadrain/internal/agentcheck without  hadrain/internal/kv github.com/hashicorp/...
 hadrain/internal/responder  without  hadrain/internal/kv github.com/hashicorp/...

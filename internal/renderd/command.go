@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hadrain/internal/cmdline"
+	"hadrain/internal/footprint"
 	"hadrain/internal/httpserve"
 	"hadrain/internal/render"
 	"hadrain/internal/statefile"
@@ -83,7 +84,7 @@ func Command() *cobra.Command {
 
 // gcPercent trades processor for memory: nearly all of it is garbage of one
 // answer of Consul, and there is one when something changes. $GOGC beats it.
-const gcPercent = 50
+const gcPercent = 75
 
 func run(cmd *cobra.Command, o options) error {
 	if os.Getenv("GOGC") == "" {
@@ -110,13 +111,23 @@ func run(cmd *cobra.Command, o options) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	o.Reload, o.Notify = hangups, notify
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	o.Reload, o.Notify, o.Ready = hangups, notify, func() { release(logger) }
+	release(logger)
 	err := render.Run(cmd.Context(), o.Config, logger)
 	if errors.Is(err, statefile.ErrLocked) {
 		return cmdline.Exit(cmdline.ExitLock, err)
 	}
 	return err
+}
+
+// release gives back what was needed only to start: most of what is resident of
+// a program with so many packages. It is called twice, since connecting and the
+// first file need much that is not needed again either.
+func release(log *slog.Logger) {
+	if err := footprint.Release(); err != nil {
+		log.Info("code that only the start needed stays in memory", "error", err)
+	}
 }
 
 // listed returns a function that returns the templates of flags and those that
