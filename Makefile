@@ -53,10 +53,12 @@ check: ## format, vet, lint, dead code, known vulnerabilities
 	.ci/check
 
 bench: ## benchmarks, such as BENCH=Parse
+	.ci/peers
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 bench-render: ## what following a change costs next to consul-template, in 2 minutes
-	go test -run '^$$' -bench . ./tests/benchrender
+	.ci/consul
+	HADRAIN_TEST_REQUIRE_PEERS=1 go test -run '^$$' -bench . ./tests/benchrender
 
 bench-responder: ## what a check costs against plain C, in 5 minutes; QUICK=1 for 40 s
 	go run ./tests/benchresponder $(BENCHFLAGS)
