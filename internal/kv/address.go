@@ -48,6 +48,7 @@ var (
 
 	errSlash = errors.New(`a "/" before "@": in a user or password write %2F for it, and in a path %40 for "@"`)
 	errQuery = errors.New(`"?" or "#" in it: want at most a path behind the host`)
+	errSpace = errors.New("white space in it")
 	errPath  = errors.New("a path without a scheme: write http:// or https:// before it")
 	errForm  = errors.New("want host:port, http://, https:// or unix:// and a path")
 )
@@ -78,6 +79,8 @@ func parseAddress(text string) (address, error) {
 		return a, errSlash
 	case a.scheme != "" && a.scheme != "http" && a.scheme != "https", a.rest == "" || a.rest[0] == '/':
 		return a, errForm
+	case strings.ContainsFunc(a.rest, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return a, errSpace
 	case strings.ContainsAny(a.rest, "?#"):
 		return a, errQuery
 	case a.scheme == "" && strings.Contains(a.rest, "/"):
@@ -95,8 +98,12 @@ func (c Config) given() string { return cmp.Or(c.Address, os.Getenv(consulapi.HT
 
 func (c Config) where() (address, error) { return parseAddress(cmp.Or(c.given(), defaultAddress)) }
 
-// Check returns an error if the address of Consul is none. It contacts nobody.
+// Check returns an error if the address of Consul is none, or if a variable or a
+// client certificate cannot be meant. It contacts nobody and reads no file.
 func (c Config) Check() error {
+	if err := errors.Join(checkEnv(), c.checkPair()); err != nil {
+		return err
+	}
 	if at, err := c.where(); err != nil {
 		return fmt.Errorf("address of Consul %q: %w", at.url(), err)
 	}

@@ -41,6 +41,9 @@ func TestAddress(t *testing.T) {
 		"http:///v1":                          {"http:///v1", "want host:port"},
 		"http://user:secret@":                 {"http://", "want host:port"},
 		"unix://":                             {"unix://", "want host:port"},
+		"unix:///run/my consul.sock":          {"unix:///run/my consul.sock", ""},
+		" consul:8500":                        {" consul:8500", "white space"},
+		"consul:8500\n":                       {"consul:8500\n", "white space"},
 	} {
 		cfg := kv.Config{Address: text}
 		if got := cfg.Shown(); got != want.shown {

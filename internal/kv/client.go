@@ -1,9 +1,12 @@
 package kv
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -110,9 +113,6 @@ func (c Config) connect(r *requests) (*consulapi.Config, error) {
 // api merges the fields over the environment. socket is the path of a unix
 // socket, "" for TCP.
 func (c Config) api() (api *consulapi.Config, socket string, err error) {
-	if err := checkEnv(); err != nil {
-		return nil, "", err
-	}
 	if err := c.Check(); err != nil {
 		return nil, "", err
 	}
@@ -144,6 +144,19 @@ func override(field *string, value string) {
 	}
 }
 
+// checkPair refuses a client certificate without its key, and the reverse.
+func (c Config) checkPair() error {
+	cert := cmp.Or(c.CertFile, os.Getenv(consulapi.HTTPClientCert))
+	key := cmp.Or(c.KeyFile, os.Getenv(consulapi.HTTPClientKey))
+	switch {
+	case cert == "" && key != "":
+		return fmt.Errorf("key of the client certificate %s: without the certificate: give it with --consul-client-cert", key)
+	case cert != "" && key == "":
+		return fmt.Errorf("client certificate %s: without its key: give it with --consul-client-key", cert)
+	}
+	return nil
+}
+
 // checkEnv refuses what the library would misread in silence: it takes a
 // mistyped CONSUL_HTTP_SSL_VERIFY for false, and then verifies nothing.
 func checkEnv() error {
@@ -160,14 +173,19 @@ func checkEnv() error {
 // newTransport reads the client certificate now and, if renew, anew for each
 // connection.
 func newTransport(conf consulapi.TLSConfig, socket string, renew bool) (*http.Transport, error) {
+	var certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
+	if conf.CertFile != "" {
+		var err error
+		if certificate, err = clientCertificate(conf.CertFile, conf.KeyFile, renew); err != nil {
+			return nil, err
+		}
+		conf.CertFile, conf.KeyFile = "", ""
+	}
 	tlsConfig, err := consulapi.SetupTLSConfig(&conf)
 	if err != nil {
 		return nil, err
 	}
-	if conf.CertFile != "" && renew {
-		tlsConfig.Certificates = nil
-		tlsConfig.GetClientCertificate = clientCertificate(conf.CertFile, conf.KeyFile)
-	}
+	tlsConfig.GetClientCertificate = certificate
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 	dial := dialer.DialContext
 	if socket != "" {
@@ -193,6 +211,8 @@ type requests struct {
 	maxBytes int64
 }
 
+var errClosed = errors.New("the connection was closed without an answer")
+
 // RoundTrip implements [http.RoundTripper].
 func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 	token, err := r.token()
@@ -205,6 +225,9 @@ func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("X-Consul-Token", token)
 	resp, err := r.next.Load().RoundTrip(req)
+	if errors.Is(err, io.EOF) {
+		return nil, errClosed // it is not an answer that was cut short
+	}
 	if err != nil {
 		return nil, err
 	}

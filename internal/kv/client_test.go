@@ -136,8 +136,30 @@ func TestNoToken(t *testing.T) {
 
 func TestBadVariable(t *testing.T) {
 	t.Setenv("CONSUL_HTTP_SSL_VERIFY", "yes please")
-	if _, err := (kv.Config{}).Client(); err == nil || !strings.Contains(err.Error(), "CONSUL_HTTP_SSL_VERIFY") {
-		t.Errorf("Client() = %v, want an error that names the variable", err)
+	_, err := kv.Config{}.Client()
+	for what, err := range map[string]error{"Client": err, "Check": kv.Config{}.Check()} {
+		if err == nil || !strings.Contains(err.Error(), "CONSUL_HTTP_SSL_VERIFY") {
+			t.Errorf("%s() = %v, want an error that names the variable", what, err)
+		}
+	}
+}
+
+// Each is a mistake in flags or variables, which a restart does not heal.
+func TestHalfAClientCertificate(t *testing.T) {
+	for _, tc := range []struct{ cert, key, want string }{
+		{"a.pem", "", "a.pem: without its key: give it with --consul-client-key"},
+		{"", "a.key", "a.key: without the certificate: give it with --consul-client-cert"},
+	} {
+		t.Setenv("CONSUL_CLIENT_CERT", "")
+		t.Setenv("CONSUL_CLIENT_KEY", "")
+		if err := (kv.Config{CertFile: tc.cert, KeyFile: tc.key}).Check(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("Check() of flags = %v, want %q", err, tc.want)
+		}
+		t.Setenv("CONSUL_CLIENT_CERT", tc.cert)
+		t.Setenv("CONSUL_CLIENT_KEY", tc.key)
+		if err := (kv.Config{}).Check(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("Check() of variables = %v, want %q", err, tc.want)
+		}
 	}
 }
 
@@ -176,8 +198,7 @@ func TestTLS(t *testing.T) {
 		t.Error("a certificate of an unknown authority was accepted")
 	}
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(ca, block, 0o600); err != nil {
+	if err := os.WriteFile(ca, certificate(server), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := get(t, kv.Config{Address: server.URL, CAFile: ca}); err != nil {
@@ -186,6 +207,10 @@ func TestTLS(t *testing.T) {
 	if _, err := (kv.Config{Address: server.URL, CertFile: "only-one"}).Client(); err == nil {
 		t.Error("a client certificate without its key was accepted")
 	}
+}
+
+func certificate(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
 func TestRoot(t *testing.T) {

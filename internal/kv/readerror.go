@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -82,13 +83,30 @@ func classify(err error, address string) *ReadError {
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &ReadError{Reason: Timeout, Message: "no answer from Consul at " + address + " in time" + portHint(address), Err: err}
-	case syntax, mismatch, value, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case syntax, mismatch, value, errors.Is(err, errMore), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &ReadError{
 			Reason: Malformed, Refused: true, Err: err,
 			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %v%s", address, err, portHint(address)),
 		}
 	}
-	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %v%s", address, err, portHint(address)), Err: err}
+	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %v%s", address, err, transportHint(err, address)), Err: err}
+}
+
+// transportHint says what to do about a connection that is not made.
+func transportHint(err error, address string) string {
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, name := errors.AsType[x509.HostnameError](err)
+	switch {
+	case authority:
+		return "; give the certificate of its CA with --consul-ca-file"
+	case name:
+		return "; give a name that it is valid for with --consul-tls-server-name"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "; it speaks no TLS there: write http:// and unset $" + consulapi.HTTPSSLEnvName
+	case strings.Contains(err.Error(), "tls: certificate required"): // an alert has no type
+		return "; give a client certificate with --consul-client-cert and --consul-client-key"
+	}
+	return portHint(address)
 }
 
 // anonymousAccessor is how Consul names the anonymous token in what it refuses.
@@ -108,7 +126,9 @@ func statusError(status consulapi.StatusError, address string) *ReadError {
 	case status.Code == http.StatusForbidden:
 		// Only acl.enable_key_list_policy makes Consul refuse a list.
 		e.Message += "; the token needs key_prefix with policy \"list\" on the state prefix, which includes read"
-	case status.Code == http.StatusBadRequest:
+	case status.Code == http.StatusBadRequest && strings.Contains(status.Body, "HTTPS server"):
+		e.Message += "; it wants TLS there: write https:// before the address"
+	case status.Code == http.StatusBadRequest && strings.Contains(status.Body, "Enterprise"):
 		e.Message += "; a namespace or partition ($CONSUL_NAMESPACE, $CONSUL_PARTITION) needs Consul Enterprise"
 	case status.Code/100 == 3:
 		e.Message += "; redirects are not followed: give the address that answers itself"

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,9 @@ import (
 // readAhead is how much of an answer is read at a time.
 const readAhead = 32 << 10
 
+// maxError is how much of an answer that is an error is looked at.
+const maxError = 4 << 10
+
 // pairsKey is the key of a context's *consulapi.KVPairs: where the pairs of an
 // answer go.
 type pairsKey struct{}
@@ -34,25 +38,50 @@ func list(ctx context.Context, client *consulapi.Client, prefix string, query *c
 // divert decodes the answer to a request of list, and leaves an empty one.
 func divert(req *http.Request, resp *http.Response) error {
 	pairs, ok := req.Context().Value(pairsKey{}).(*consulapi.KVPairs)
-	if !ok || resp.StatusCode != http.StatusOK {
+	if !ok {
+		return nil
+	}
+	if resp.StatusCode != http.StatusOK {
+		// The library reads all of an error, and the status keeps it.
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxError), resp.Body}
 		return nil
 	}
 	defer resp.Body.Close()
-	err := decodePairs(bufio.NewReaderSize(resp.Body, readAhead), pairs)
-	if err != nil {
-		return err
-	}
-	// A connection is used again only if the answer was read to its end.
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+	if err := decodePairs(resp.Body, pairs); err != nil {
 		return err
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader("[]")), int64(len("[]"))
 	return nil
 }
 
-// decodePairs reads one JSON array, or null for none, as the library would.
+var errMore = errors.New("text follows the list")
+
+// decodePairs reads one JSON array, or null for none, as the library would, and
+// to the end of the text: else its connection is not used again, and whatever
+// stands there would be believed.
 func decodePairs(text io.Reader, pairs *consulapi.KVPairs) error {
+	text = bufio.NewReaderSize(text, readAhead)
 	decoder := json.NewDecoder(text)
+	if err := decodeList(decoder, pairs); err != nil {
+		return err
+	}
+	rest := bufio.NewReader(io.MultiReader(decoder.Buffered(), text))
+	for {
+		switch c, err := rest.ReadByte(); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case c != ' ' && c != '\n' && c != '\r' && c != '\t':
+			return errMore
+		}
+	}
+}
+
+func decodeList(decoder *json.Decoder, pairs *consulapi.KVPairs) error {
 	switch token, err := decoder.Token(); {
 	case err != nil:
 		return err

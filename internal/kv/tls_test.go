@@ -66,7 +66,13 @@ func TestCertificates(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(authorities, "ca.pem"), c.authority.PEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other := c.write("other.pem", testpeer.NewAuthority(t).PEM())
+	stranger := testpeer.NewAuthority(t)
+	other := c.write("other.pem", stranger.PEM())
+	_, otherKey := stranger.Issue(t, "load-balancer", time.Now().Add(time.Hour))
+	if _, err := with(func(cfg *kv.Config) { cfg.KeyFile = c.write("other.key", otherKey) }).Client(); err == nil ||
+		!strings.Contains(err.Error(), cert+" with its key "+filepath.Join(c.dir, "other.key")) {
+		t.Errorf("a key of another certificate: %v, want an error that names both files", err)
+	}
 	for name, tc := range map[string]struct {
 		cfg  kv.Config
 		want string

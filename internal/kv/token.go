@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	consulapi "github.com/hashicorp/consul/api"
+
+	"hadrain/internal/statefile"
 )
 
 // TokenError says that there is no token to send: its file cannot be read, or
@@ -32,8 +34,22 @@ func (e *TokenError) Unwrap() error { return e.Err }
 // a shell makes of <(COMMAND), cannot be read twice. The token's is read at the
 // first request. It is for one client that does not live long.
 func (c Config) ReadOnce() Config {
-	c.once = new(sync.OnceValues(c.ReadToken))
+	c.once = new(sync.OnceValues(func() (string, error) { return c.token(readPipe) }))
 	return c
+}
+
+// readPipe reads any file, also a pipe, if it is no longer than a token may be.
+func readPipe(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	data, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	if err == nil && len(data) > maxToken {
+		err = fmt.Errorf("longer than %d bytes", maxToken)
+	}
+	return data, err
 }
 
 // ReadToken returns the token for the next request: the content of the token
@@ -43,13 +59,19 @@ func (c Config) ReadToken() (string, error) {
 	if c.once != nil {
 		return (*c.once)()
 	}
+	// A pipe would hold the reader, whatever its deadline.
+	return c.token(func(file string) ([]byte, error) { return statefile.ReadRegular(file, maxToken) })
+}
+
+// token is ReadToken with a function that reads the token file.
+func (c Config) token(read func(string) ([]byte, error)) (string, error) {
 	env := c.TokenFile == "" && c.Token == ""
 	file := c.TokenFile
 	if env {
 		file = os.Getenv(consulapi.HTTPTokenFileEnvName)
 	}
 	if file != "" {
-		return readTokenFile(file)
+		return readTokenFile(file, read)
 	}
 	token := c.Token
 	if env {
@@ -76,8 +98,11 @@ func checkToken(token string) error {
 	return nil
 }
 
-func readTokenFile(file string) (string, error) {
-	data, err := os.ReadFile(file)
+// maxToken is far more than any token has, in bytes.
+const maxToken = 64 << 10
+
+func readTokenFile(file string, read func(string) ([]byte, error)) (string, error) {
+	data, err := read(file)
 	if err != nil {
 		return "", &TokenError{File: file, Err: err}
 	}
@@ -91,16 +116,23 @@ func readTokenFile(file string) (string, error) {
 	return token, nil
 }
 
-// clientCertificate reads the certificate anew for each handshake, so that a
-// renewed one is used without a restart.
-func clientCertificate(certFile, keyFile string) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+// clientCertificate returns a function that returns the client certificate. If
+// renew it reads it anew each time, so that a renewed one is used without a restart.
+func clientCertificate(certFile, keyFile string, renew bool) (func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
+	load := func() (*tls.Certificate, error) {
 		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading the client certificate: %w", err)
+			return nil, fmt.Errorf("reading the client certificate %s with its key %s: %w", certFile, keyFile, err)
 		}
 		return &cert, nil
 	}
+	first, err := load()
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		if renew {
+			return load()
+		}
+		return first, nil
+	}, err
 }
 
 // boundedBody fails with [ErrTooLarge] once more than left bytes were read.
