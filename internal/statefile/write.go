@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"time"
 )
 
@@ -14,22 +14,55 @@ import (
 // content or the new, never a part: a temporary file ".NAME.tmp-*" in the same
 // directory is written, synced and renamed over path, then the directory is
 // synced. When Write returns nil the content survives a crash of the machine;
-// when it fails before the rename the old file is untouched.
+// when it fails before the rename the old file is untouched. It is called with
+// the lock held: what an earlier attempt could not remove is removed first.
 //
-// An existing file keeps its mode and, where permitted, its owner; a new one
-// gets 0644, whatever the umask. If path is a symbolic link the file behind it
-// is replaced and the link stays. Anything but a regular file is refused.
-func Write(path string, data []byte) error {
-	path, old, err := resolve(path)
-	if err != nil {
-		return fmt.Errorf("writing state: %w", err)
+// An existing file keeps its mode, its access control list and, where permitted,
+// its owner and group; a new one gets 0644, whatever the umask. A symbolic link
+// is replaced, not followed: see [Follow]. Anything else but a regular file is
+// refused.
+func Write(path string, data []byte) error { return write(path, path, data) }
+
+// Copy puts a copy of the file from in place of the one at path, as [Write] does,
+// with the mode and the owner of from. Where both are in a file system with hard
+// links it takes no space, so that it works on a full disk. Neither file must be
+// written to in place.
+func Copy(path, from string) error {
+	if err := replaceable(path); err != nil {
+		return err
 	}
-	tmp, err := stage(path, data, old)
+	tmp := filepath.Join(filepath.Dir(path), strings.TrimSuffix(tempPattern(path), "*")+"link")
+	info, err := os.Lstat(from)
+	if err == nil && info.Mode().IsRegular() && os.Link(from, tmp) == nil {
+		return install(tmp, path)
+	}
+	data, err := ReadRegular(from, MaxSize)
+	if err != nil {
+		return fmt.Errorf("copying: %w", err)
+	}
+	return write(path, from, data)
+}
+
+// write puts data at path, with mode and owner of the file like, if there is one.
+func write(path, like string, data []byte) error {
+	if err := replaceable(path); err != nil {
+		return err
+	}
+	tmp, err := stage(path, like, data)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
+	return install(tmp, path)
+}
+
+// install renames tmp over path.
+func install(tmp, path string) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return errors.Join(fmt.Errorf("writing %s: %w", path, unnamed(err)), unnamed(os.Remove(tmp)))
+	}
+	// Two links of one file are left as they are by a rename.
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("writing %s: %w", path, unnamed(err))
 	}
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -37,37 +70,30 @@ func Write(path string, data []byte) error {
 	return nil
 }
 
-// resolve follows path if it is a link, and returns what is there now: nil if
-// there is nothing.
-func resolve(path string) (string, fs.FileInfo, error) {
+// replaceable returns an error if there is something at path that is not to be
+// replaced, or if temporary files cannot be removed: they would become ever more.
+func replaceable(path string) error {
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("writing state: %w", err)
 	}
-	if err == nil && info.Mode().Type() == fs.ModeSymlink {
-		link := path
-		if path, err = filepath.EvalSymlinks(link); err != nil {
-			return "", nil, fmt.Errorf("following the link %s: %w", link, err)
-		}
-		info, err = os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
+		return fmt.Errorf("writing state: %s is not a regular file (%s)", path, info.Mode().Type())
 	}
-	if err != nil {
-		return "", nil, err
+	if err := Sweep(path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	if !info.Mode().IsRegular() {
-		return "", nil, fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
-	}
-	return path, info, nil
+	return nil
 }
 
 // stage writes data to a temporary file beside path, complete in content, mode
 // and owner, and returns its name. On failure it leaves nothing behind.
-func stage(path string, data []byte, old fs.FileInfo) (string, error) {
+func stage(path, like string, data []byte) (string, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), tempPattern(path))
 	if err != nil {
 		return "", unnamed(err)
 	}
-	err = errors.Join(unnamed(fill(tmp, data, old)), unnamed(tmp.Close()))
+	err = errors.Join(unnamed(fill(tmp, like, data)), unnamed(tmp.Close()))
 	if err != nil {
 		return "", errors.Join(err, unnamed(os.Remove(tmp.Name())))
 	}
@@ -87,22 +113,11 @@ func unnamed(err error) error {
 	return err
 }
 
-func fill(tmp *os.File, data []byte, old fs.FileInfo) error {
+func fill(tmp *os.File, like string, data []byte) error {
 	if _, err := tmp.Write(data); err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o644)
-	if old != nil {
-		mode = old.Mode().Perm()
-		if owner, ok := old.Sys().(*syscall.Stat_t); ok {
-			// Only root may give a file away; anybody else keeps their own.
-			err := tmp.Chown(int(owner.Uid), int(owner.Gid))
-			if err != nil && !errors.Is(err, fs.ErrPermission) {
-				return err
-			}
-		}
-	}
-	if err := tmp.Chmod(mode); err != nil {
+	if err := resemble(tmp, like); err != nil {
 		return err
 	}
 	return tmp.Sync()
@@ -135,7 +150,9 @@ func Sweep(path string) error {
 		return fmt.Errorf("sweeping beside %s: %w", path, err)
 	}
 	for _, name := range names {
-		err = errors.Join(err, os.Remove(name))
+		if gone := os.Remove(name); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
 	}
 	return err
 }
