@@ -128,6 +128,21 @@ func TestWatchOutlivesItsDirectory(t *testing.T) {
 	}
 }
 
+// Whoever changes the file without an end gets no answer to each change.
+func TestWatchRests(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	notices := statefile.Watch(t.Context(), path)
+	<-notices
+	start := time.Now()
+	for range 5 {
+		must(t, os.WriteFile(path, nil, 0o644))
+		<-notices
+	}
+	if took := time.Since(start); took < 400*time.Millisecond {
+		t.Errorf("5 notices within %s", took)
+	}
+}
+
 // Kubernetes replaces a volume's content by renaming the link ..data.
 func TestWatchSeesLinkFlips(t *testing.T) {
 	dir := t.TempDir()

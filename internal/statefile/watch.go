@@ -15,11 +15,17 @@ import (
 // directories and links.
 const PollInterval = time.Second
 
+// restTime is the least time between two notices, so that somebody who changes
+// the file again and again, or is busy with others in its directory, gets no
+// loop of ours to run as often. It is less than render's time between two writes.
+const restTime = 100 * time.Millisecond
+
 // Watch says on the returned channel that the file at path may have changed,
 // until ctx ends; then it closes the channel. It watches the directory, since a
 // watch on the file would be lost with the first rename over it. The channel is
 // a level trigger: it holds at most one notice, and the receiver looks at the
-// file itself. The first notice comes at once.
+// file itself. The first notice comes at once, and so does one that follows none
+// for a tenth of a second.
 func Watch(ctx context.Context, path string) <-chan struct{} {
 	notices := make(chan struct{}, 1)
 	w := watch{
@@ -51,8 +57,27 @@ func (w *watch) run(ctx context.Context) {
 		// Watching first, telling then: what changes in between is seen.
 		w.rewatch()
 		w.notify()
-		if !w.wait(ctx, tick.C) {
+		told := time.Now()
+		if !w.wait(ctx, tick.C) || !w.rest(ctx, restTime-time.Since(told)) {
 			return
+		}
+	}
+}
+
+// rest lets events pass for a while: a notice for all of them follows.
+func (w *watch) rest(ctx context.Context, d time.Duration) bool {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	for {
+		events, errors := w.channels()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-over.C:
+			return true
+		case <-events:
+		case <-errors:
+			w.drop()
 		}
 	}
 }
