@@ -21,6 +21,7 @@ type output struct {
 
 	dirty bool              // data is not on disk
 	on    statefile.Version // of the file after it was last seen to hold data
+	at    time.Time         // the file's modification time, as touch left it
 }
 
 // A finding is what was found at the path.
@@ -49,7 +50,7 @@ func (o *output) load() (*statefile.File, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the state %s: %w", o.path, err)
 	}
-	o.data, o.on = data, statefile.VersionOf(info)
+	o.data, o.on, o.at = data, statefile.VersionOf(info), info.ModTime()
 	return file, info.ModTime(), nil
 }
 
@@ -94,27 +95,44 @@ func (o *output) write() error {
 	if err := statefile.Write(o.path, o.data); err != nil {
 		return err
 	}
-	o.dirty = false
+	info, err := os.Lstat(o.path)
+	if err != nil {
+		return fmt.Errorf("looking at what was written: %w", err)
+	}
+	o.dirty, o.on = false, statefile.VersionOf(info)
 	return nil
 }
 
 // touch gives the file the time of the last accepted read.
 func (o *output) touch(at time.Time) error {
-	if err := statefile.Touch(o.path, at); err != nil {
+	before, err := os.Lstat(o.path)
+	if err == nil {
+		err = statefile.Touch(o.path, at)
+	}
+	if err != nil {
 		return err
 	}
-	info, err := os.Stat(o.path)
+	info, err := os.Lstat(o.path)
 	if err != nil {
 		return fmt.Errorf("touching the state: %w", err)
 	}
-	o.on = statefile.VersionOf(info)
+	// Of a file that somebody changed meanwhile, look is still to say so.
+	if statefile.VersionOf(before) != o.on {
+		o.on = statefile.Version{}
+	} else {
+		o.on = statefile.VersionOf(info)
+	}
+	o.at = info.ModTime()
 	return nil
 }
 
+// coarse is more than what any file system rounds times by.
+const coarse = 2 * time.Second
+
 // look compares the file with what was rendered, without reading it as long as
-// nobody touched it.
+// nobody touched it. Its time is a part of it: it says how old the state is.
 func (o *output) look() finding {
-	info, err := os.Stat(o.path)
+	info, err := os.Lstat(o.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return missing
@@ -122,10 +140,13 @@ func (o *output) look() finding {
 		return altered
 	case statefile.VersionOf(info) == o.on:
 		return intact
+	case info.ModTime().Sub(o.at).Abs() > coarse:
+		return altered
 	}
 	data, err := statefile.ReadRegular(o.path, statefile.MaxSize)
 	if err != nil || !bytes.Equal(data, o.data) {
 		return altered
 	}
+	o.on = statefile.VersionOf(info)
 	return intact
 }

@@ -1,0 +1,47 @@
+package render
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// What somebody else does to the file is seen, also if it is as long as before,
+// if render touches the file in the same moment, and if only its time changed:
+// that says how old the state is.
+func TestLookSeesEverything(t *testing.T) {
+	dir := t.TempDir()
+	elsewhere := filepath.Join(dir, "elsewhere")
+	o := &output{path: filepath.Join(dir, "state")}
+	for name, harm := range map[string]func() error{
+		"nothing":  func() error { return nil },
+		"mode":     func() error { return os.Chmod(o.path, 0o600) },
+		"edit":     func() error { return os.WriteFile(o.path, []byte("drain"), 0o644) },
+		"touched":  func() error { return errors.Join(os.WriteFile(o.path, []byte("drain"), 0o644), o.touch(time.Now())) },
+		"future":   func() error { return os.Chtimes(o.path, time.Time{}, time.Now().Add(time.Hour)) },
+		"past":     func() error { return os.Chtimes(o.path, time.Time{}, time.Now().Add(-time.Hour)) },
+		"link":     func() error { return errors.Join(os.Rename(o.path, elsewhere), os.Symlink(elsewhere, o.path)) },
+		"dangling": func() error { return errors.Join(os.Remove(o.path), os.Symlink("nowhere", o.path)) },
+		"device":   func() error { return errors.Join(os.Remove(o.path), os.Symlink(os.DevNull, o.path)) },
+	} {
+		o.set([]byte("ready"))
+		if err := errors.Join(o.write(), o.touch(time.Now()), harm()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := altered
+		if name == "nothing" || name == "mode" {
+			want = intact
+		}
+		if got := o.look(); got != want {
+			t.Errorf("%s: look() = %d, want %d", name, got, want)
+		}
+	}
+	if data, err := os.ReadFile(elsewhere); err != nil || string(data) != "ready" {
+		t.Errorf("the file behind the link: %q, %v", data, err)
+	}
+	if err := o.unlock(); err != nil {
+		t.Error(err)
+	}
+}
