@@ -31,6 +31,7 @@ type applier struct {
 	stale    prometheus.Gauge // 1 while the file is not what it should be
 
 	failed  string          // error of the last attempt; "": none
+	disk    bool            // the error was of the disk: try again soon
 	endless <-chan struct{} // closed when an execution that took too long has ended; nil: none
 	broken  error           // why the source cannot be used, so that program is an older one
 
@@ -112,21 +113,26 @@ func (a *applier) poke() {
 func (a *applier) run(ctx context.Context) error {
 	defer func() { _ = a.unlock() }() // nothing was written to the lock file
 	for {
+		var again <-chan time.Time
+		if a.disk {
+			again = time.After(statefile.PollInterval)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-a.dropped:
 			return nil
 		case <-a.wake:
-			if ctx.Err() != nil {
-				return nil // both were ready: nothing is begun any more
-			}
-			if r := a.renewed.Swap(nil); r != nil {
-				a.take(r)
-			}
-			if s := a.offered.Load(); s != nil {
-				a.report(ctx, a.apply(ctx, s))
-			}
+		case <-again:
+		}
+		if ctx.Err() != nil {
+			return nil // both were ready: nothing is begun any more
+		}
+		if r := a.renewed.Swap(nil); r != nil {
+			a.take(r)
+		}
+		if s := a.offered.Load(); s != nil {
+			a.report(ctx, a.apply(ctx, s))
 		}
 	}
 }
@@ -149,6 +155,7 @@ func (a *applier) report(ctx context.Context, err error) {
 		return // stopped; the next start does it again
 	}
 	before, applied := a.failed, a.status.Load().Applied
+	_, a.disk = errors.AsType[diskError](err)
 	if err == nil {
 		a.failed, applied = "", time.Now().UTC()
 		a.stale.Set(0)
@@ -159,6 +166,8 @@ func (a *applier) report(ctx context.Context, err error) {
 	}
 	a.show(applied)
 	switch {
+	case err != nil && a.failed != before && a.disk:
+		a.log.Error("applying a template failed; trying again each second", "template", a.Source, "destination", a.Destination, "error", err)
 	case err != nil && a.failed != before:
 		a.log.Error("applying a template failed; trying again on the next change", "template", a.Source, "destination", a.Destination, "error", err)
 	case err == nil && before != "":
@@ -181,7 +190,7 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	current, err := statefile.ReadRegular(a.path, statefile.MaxSize)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the file to replace: %w", err)
+		return onDisk(fmt.Errorf("reading the file to replace: %w", err))
 	}
 	output, err := a.execute(ctx, s, string(current))
 	if err != nil {
@@ -189,27 +198,35 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	}
 	undecided, err := exists(a.pending())
 	if err != nil {
-		return err
+		return onDisk(err)
 	}
 	if there && !undecided && bytes.Equal(current, output) {
 		return nil
 	}
-	if a.Command == "" {
-		return statefile.Write(a.path, output)
-	}
-	if !undecided {
-		if err := a.keep(current, there); err != nil {
-			return err
+	if a.Command != "" && !undecided {
+		if err := a.keep(there); err != nil {
+			return onDisk(err)
 		}
 	}
 	if err := statefile.Write(a.path, output); err != nil {
-		return err
+		return onDisk(err)
+	}
+	return a.judge(ctx, undecided)
+}
+
+// judge has the command, if there is one, decide about the file that is there now.
+func (a *applier) judge(ctx context.Context, undecided bool) error {
+	if a.Command == "" {
+		if !undecided {
+			return nil
+		}
+		return onDisk(a.decide()) // it has no command any more
 	}
 	if err := runCommand(ctx, a.Command, cmp.Or(a.Timeout, DefaultTimeout)); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
-		return errors.Join(err, a.putBack())
+		return errors.Join(err, onDisk(a.putBack()))
 	}
-	return a.decide()
+	return onDisk(a.decide())
 }

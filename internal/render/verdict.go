@@ -21,9 +21,9 @@ func (a *applier) beside(suffix string) string {
 }
 
 // keep saves what is there, then says that a verdict is pending.
-func (a *applier) keep(current []byte, there bool) error {
+func (a *applier) keep(there bool) error {
 	if there {
-		if err := statefile.Write(a.previous(), current); err != nil {
+		if err := statefile.Copy(a.previous(), a.path); err != nil {
 			return err
 		}
 	} else if err := remove(a.previous()); err != nil {
@@ -34,12 +34,12 @@ func (a *applier) keep(current []byte, there bool) error {
 
 // putBack undoes the replacement.
 func (a *applier) putBack() error {
-	data, err := statefile.ReadRegular(a.previous(), statefile.MaxSize)
+	there, err := exists(a.previous())
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = remove(a.path)
+	case err == nil && there:
+		err = statefile.Copy(a.path, a.previous())
 	case err == nil:
-		err = statefile.Write(a.path, data)
+		err = remove(a.path)
 	}
 	if err != nil {
 		return fmt.Errorf("putting the previous file back: %w", err)
@@ -66,4 +66,19 @@ func exists(path string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// A diskError is of a file that could not be read or written. Such trouble goes
+// away without a change in Consul, and so the attempt is repeated; what a
+// template or its command refuses is no better a second later.
+type diskError struct{ error }
+
+// Unwrap returns what happened.
+func (e diskError) Unwrap() error { return e.error }
+
+func onDisk(err error) error {
+	if err == nil {
+		return nil
+	}
+	return diskError{err}
 }
