@@ -63,6 +63,9 @@ func readTemplates(path string) ([]render.Template, error) {
 		if e.Source == "" || e.Destination == "" {
 			return nil, fmt.Errorf("reading templates from %s: template %d: want source and destination", path, i+1)
 		}
+		if e.Timeout != 0 && e.Timeout.Abs() < time.Millisecond {
+			return nil, fmt.Errorf("reading templates from %s: template %d: timeout %s: want a number with a unit, such as 30s", path, i+1, e.Timeout)
+		}
 		made[i] = render.Template(e)
 	}
 	return made, nil
@@ -71,6 +74,7 @@ func readTemplates(path string) ([]render.Template, error) {
 var (
 	yamlLine    = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 	yamlUnknown = regexp.MustCompile(`^field (.+) not found in type .*`)
+	yamlInto    = regexp.MustCompile(` into (\[\])?renderd\.\w+$`)
 	yamlTwice   = regexp.MustCompile(`^field (.+) already set in type .*`)
 )
 
@@ -86,6 +90,7 @@ func yamlError(path string, err error) error {
 		if m := yamlLine.FindStringSubmatch(text); m != nil {
 			place, rest = path+":"+m[1]+": ", text[len(m[0]):]
 		}
+		rest = yamlInto.ReplaceAllString(rest, " into what is to be here: templates and a list")
 		rest = yamlUnknown.ReplaceAllString(rest, "unknown key $1")
 		texts[i] = place + yamlTwice.ReplaceAllString(rest, "key $1 is there twice")
 	}

@@ -21,8 +21,11 @@ func TestReadTemplates(t *testing.T) {
 		"templates:\n - source: a\n   source: b": path + ":3: ",
 		"templates:\n  - {source: a}\n":          "template 1: want source and destination",
 		"templates:\n  - {source: a, destination: b, timeout: soon}\n": path + ":2: cannot unmarshal",
-		"templates:\n  - a: [\n":                    path + ":",
-		"templates: []\n---\ntemplates: []\n":       "want one document",
+		"templates:\n  - {source: a, destination: b, timeout: 30}\n":   "timeout 30ns: want a number with a unit",
+		"templates: 5\n":                      path + ":1: cannot unmarshal",
+		"[]":                                  path + ":1: cannot unmarshal",
+		"templates:\n  - a: [\n":              path + ":",
+		"templates: []\n---\ntemplates: []\n": "want one document",
 		"templates:\n - source: a\n destination: b": path + ":",
 	} {
 		write(t, path, text)
