@@ -90,7 +90,7 @@ func yamlError(path string, err error) error {
 		if m := yamlLine.FindStringSubmatch(text); m != nil {
 			place, rest = path+":"+m[1]+": ", text[len(m[0]):]
 		}
-		rest = yamlInto.ReplaceAllString(rest, " into what is to be here: templates and a list")
+		rest = yamlInto.ReplaceAllString(rest, "; want the key templates with a list")
 		rest = yamlUnknown.ReplaceAllString(rest, "unknown key $1")
 		texts[i] = place + yamlTwice.ReplaceAllString(rest, "key $1 is there twice")
 	}
