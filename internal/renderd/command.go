@@ -112,8 +112,9 @@ func run(cmd *cobra.Command, o options) error {
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	o.Reload, o.Notify, o.Ready = hangups, notify, func() { release(logger) }
-	release(logger)
+	release := releases(footprint.Release, logger)
+	o.Reload, o.Notify, o.Ready = hangups, notify, release
+	release()
 	err := render.Run(cmd.Context(), o.Config, logger)
 	if errors.Is(err, statefile.ErrLocked) {
 		return cmdline.Exit(cmdline.ExitLock, err)
@@ -121,12 +122,17 @@ func run(cmd *cobra.Command, o options) error {
 	return err
 }
 
-// release gives back what was needed only to start: most of what is resident of
-// a program with so many packages. It is called twice, since connecting and the
-// first file need much that is not needed again either.
-func release(log *slog.Logger) {
-	if err := footprint.Release(); err != nil {
-		log.Info("code that only the start needed stays in memory", "error", err)
+// releases returns a function that gives back what was needed only to start: most
+// of what is resident of a program with so many packages. It is called twice, since
+// connecting and the first file need much that is not needed again either; where it
+// cannot be done, it says so once.
+func releases(release func() error, log *slog.Logger) func() {
+	said := false
+	return func() {
+		if err := release(); err != nil && !said {
+			said = true
+			log.Info("code that only the start needed stays in memory", "error", err)
+		}
 	}
 }
 
