@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,11 +94,8 @@ func (o *output) write() error {
 	if err := statefile.Write(o.path, o.data); err != nil {
 		return err
 	}
-	info, err := os.Lstat(o.path)
-	if err != nil {
-		return fmt.Errorf("looking at what was written: %w", err)
-	}
-	o.dirty, o.on = false, statefile.VersionOf(info)
+	// Somebody may have changed it already: look has to read it once.
+	o.dirty, o.on = false, statefile.Version{}
 	return nil
 }
 
@@ -143,10 +139,10 @@ func (o *output) look() finding {
 	case info.ModTime().Sub(o.at).Abs() > coarse:
 		return altered
 	}
-	data, err := statefile.ReadRegular(o.path, statefile.MaxSize)
-	if err != nil || !bytes.Equal(data, o.data) {
+	if same, err := statefile.Holds(o.path, o.data); err != nil || !same {
 		return altered
 	}
+	// Touched as it is, it cannot be edited any more without another time.
 	o.on = statefile.VersionOf(info)
 	return intact
 }

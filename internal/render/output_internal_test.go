@@ -27,7 +27,10 @@ func TestLookSeesEverything(t *testing.T) {
 		"device":   func() error { return errors.Join(os.Remove(o.path), os.Symlink(os.DevNull, o.path)) },
 	} {
 		o.set([]byte("ready"))
-		if err := errors.Join(o.write(), o.touch(time.Now()), harm()); err != nil {
+		if err := errors.Join(o.write(), o.touch(time.Now())); err != nil || o.look() != intact {
+			t.Fatalf("%s: the file is not as it was written: %v", name, err)
+		}
+		if err := harm(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		want := altered
@@ -37,6 +40,12 @@ func TestLookSeesEverything(t *testing.T) {
 		if got := o.look(); got != want {
 			t.Errorf("%s: look() = %d, want %d", name, got, want)
 		}
+	}
+	// The first touch comes after the write, and so may an edit.
+	o.set([]byte("ready"))
+	err := errors.Join(o.write(), os.WriteFile(o.path, []byte("drain"), 0o644), o.touch(time.Now()))
+	if got := o.look(); err != nil || got != altered {
+		t.Errorf("edited between write and touch: look() = %d, %v, want %d", got, err, altered)
 	}
 	if data, err := os.ReadFile(elsewhere); err != nil || string(data) != "ready" {
 		t.Errorf("the file behind the link: %q, %v", data, err)

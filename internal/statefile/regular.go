@@ -27,6 +27,33 @@ func ReadRegular(path string, most int64) ([]byte, error) {
 	return data, nil
 }
 
+// Holds reports whether the regular file at path holds exactly data. It takes no
+// memory for the file.
+func Holds(path string, data []byte) (bool, error) {
+	f, info, err := openRegular(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if info.Size() != int64(len(data)) {
+		return false, nil
+	}
+	var part [32 << 10]byte
+	for {
+		n, err := f.Read(part[:])
+		if n > len(data) || !bytes.Equal(part[:n], data[:n]) {
+			return false, nil
+		}
+		data = data[n:]
+		if err == io.EOF {
+			return len(data) == 0, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
 // openRegular opens a file to read, if it is a regular one. An error names it.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	// Without O_NONBLOCK a named pipe would hold this goroutine until somebody

@@ -1,6 +1,7 @@
 package statefile_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,5 +47,24 @@ func TestReadRegular(t *testing.T) {
 		if (err == nil) != tc.ok || !strings.Contains(got, tc.want) {
 			t.Errorf("ReadRegular(%s, %d) = %q, %v; want %q", tc.path, tc.most, data, err, tc.want)
 		}
+	}
+}
+
+func TestHolds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	large := bytes.Repeat([]byte("0123456789"), 10_000)
+	other := bytes.Clone(large)
+	other[len(other)-1] = 'x'
+	for _, tc := range []struct {
+		file, data []byte
+		want       bool
+	}{{nil, nil, true}, {large, large, true}, {large, other, false}, {large, large[:99_999], false}, {nil, large, false}, {large, nil, false}} {
+		must(t, os.WriteFile(path, tc.file, 0o644))
+		if got, err := statefile.Holds(path, tc.data); err != nil || got != tc.want {
+			t.Errorf("Holds of %d bytes with %d = %t, %v, want %t", len(tc.file), len(tc.data), got, err, tc.want)
+		}
+	}
+	if _, err := statefile.Holds(filepath.Dir(path), nil); err == nil {
+		t.Error("a directory is read")
 	}
 }
