@@ -173,6 +173,9 @@ func checkEnv() error {
 // newTransport reads the client certificate now and, if renew, anew for each
 // connection.
 func newTransport(conf consulapi.TLSConfig, socket string, renew bool) (*http.Transport, error) {
+	if err := checkRegular(renew, conf.CAFile); err != nil {
+		return nil, fmt.Errorf("reading the certificate of the CA: %w", err)
+	}
 	var certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
 	if conf.CertFile != "" {
 		var err error

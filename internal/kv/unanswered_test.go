@@ -49,6 +49,29 @@ func TestTokenFileThatIsNone(t *testing.T) {
 	}
 }
 
+// The same of certificates, which are read anew too.
+func TestCertificatesThatAreNone(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, cfg := range []kv.Config{{CAFile: pipe}, {CertFile: pipe, KeyFile: os.DevNull}, {CertFile: os.DevNull, KeyFile: pipe}} {
+		got := make(chan error, 1)
+		go func() {
+			_, err := cfg.Client()
+			got <- err
+		}()
+		select {
+		case err := <-got:
+			if err == nil || !strings.Contains(err.Error(), "not a regular file") {
+				t.Errorf("Client() with %+v: %v, want it refused", cfg, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("Client() with %+v does not return", cfg)
+		}
+	}
+}
+
 // A server that goes away while it holds a request has not answered.
 func TestConnectionClosed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
