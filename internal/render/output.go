@@ -139,7 +139,11 @@ func (o *output) look() finding {
 	case info.ModTime().Sub(o.at).Abs() > coarse:
 		return altered
 	}
-	if same, err := statefile.Holds(o.path, o.data); err != nil || !same {
+	same, err := statefile.Holds(o.path, o.data)
+	if errors.Is(err, fs.ErrPermission) {
+		return intact // its mode stays as somebody set it: another file would be no better
+	}
+	if err != nil || !same {
 		return altered
 	}
 	// Touched as it is, it cannot be edited any more without another time.
