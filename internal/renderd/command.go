@@ -12,7 +12,6 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	"hadrain/internal/cmdline"
@@ -113,7 +112,7 @@ func run(cmd *cobra.Command, o options) error {
 	defer signal.Stop(hangups)
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 	release := releases(footprint.Release, logger)
-	o.Reload, o.Notify, o.Ready = hangups, notify, release
+	o.Reload, o.Notify, o.Ready = hangups, newNotifier(logger).notify, release
 	release()
 	err := render.Run(cmd.Context(), o.Config, logger)
 	if errors.Is(err, statefile.ErrLocked) {
@@ -144,7 +143,3 @@ func listed(flags []render.Template, path string) func() ([]render.Template, err
 		return append(slices.Clip(flags), more...), err
 	}
 }
-
-// notify tells systemd. Without it there is no socket, and a socket that takes
-// nothing is its business.
-func notify(state string) { _, _ = daemon.SdNotify(false, state) }
