@@ -41,8 +41,9 @@ type applier struct {
 	status  atomic.Pointer[statusjson.Template]
 	dropped chan struct{} // closed when the template is listed no more
 
-	listed Template     // as the loop gave it last, for the loop alone
-	unlock func() error // of the destination
+	listed Template // as the loop gave it last, for the loop alone
+
+	holder // of the destination's lock
 }
 
 // A renewal is what came of reading the list and the source again: another
@@ -80,10 +81,7 @@ func (a *applier) use(t Template, p *program) {
 }
 
 // lock makes this process the only writer of the destination.
-func (a *applier) lock() (err error) {
-	a.unlock, err = statefile.Lock(a.path)
-	return err
-}
+func (a *applier) lock() error { return a.lockOf(a.path) }
 
 // offer makes s the state to apply next.
 func (a *applier) offer(s *snapshot) {
@@ -202,6 +200,9 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	}
 	if there && !undecided && bytes.Equal(current, output) {
 		return nil
+	}
+	if err := a.lock(); err != nil {
+		return onDisk(err)
 	}
 	if a.Command != "" && !undecided {
 		if err := a.keep(there); err != nil {

@@ -15,8 +15,7 @@ type output struct {
 	path string
 	data []byte // what the file should hold; nil: nothing was rendered yet
 
-	locked  fs.FileInfo  // the lock file that this process holds; nil: none
-	release func() error // of the lock; nil: none
+	holder
 
 	dirty bool              // data is not on disk
 	on    statefile.Version // of the file after it was last seen to hold data
@@ -53,35 +52,8 @@ func (o *output) load() (*statefile.File, time.Time, error) {
 	return file, info.ModTime(), nil
 }
 
-// lock makes this process the only writer, also after the directory was removed
-// and made again: then the lock that is held is on a file that nobody else sees.
-func (o *output) lock() error {
-	info, err := os.Stat(statefile.LockPath(o.path))
-	if err == nil && o.locked != nil && os.SameFile(info, o.locked) {
-		return nil
-	}
-	release, err := statefile.Lock(o.path)
-	if err != nil {
-		return err
-	}
-	info, err = os.Stat(statefile.LockPath(o.path))
-	if err != nil {
-		return errors.Join(err, release())
-	}
-	err = o.unlock()
-	o.locked, o.release = info, release
-	return err
-}
-
-// unlock gives up the lock, if there is one.
-func (o *output) unlock() error {
-	release := o.release
-	o.locked, o.release = nil, nil
-	if release == nil {
-		return nil
-	}
-	return release()
-}
+// lock makes this process the only writer of the file.
+func (o *output) lock() error { return o.lockOf(o.path) }
 
 // set makes data what the file should hold.
 func (o *output) set(data []byte) { o.data, o.dirty = data, true }

@@ -1,12 +1,17 @@
 package render_test
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"hadrain/internal/render"
+	"hadrain/internal/statefile"
 	"hadrain/internal/testpeer"
 )
 
@@ -80,6 +85,13 @@ func TestTemplateHealsWithTheDisk(t *testing.T) {
 	}
 	wantFile(t, filepath.Join(away, "out"), "drain")
 	r.wantLog("the template is applied again")
+	other := r.cfg
+	other.State = ""
+	ctx, cancel := context.WithTimeout(t.Context(), testpeer.Timeout(t))
+	defer cancel()
+	if err := render.Run(ctx, other, slog.New(slog.DiscardHandler)); !errors.Is(err, statefile.ErrLocked) {
+		t.Errorf("a second render for the file: %v, want that it is locked", err)
+	}
 	if n := strings.Count(r.log.String(), "applying a template failed"); n > 2 {
 		t.Errorf("logged %d times:\n%s", n, r.log)
 	}
