@@ -81,7 +81,7 @@ func (g guard) checkPairs(pairs consulapi.KVPairs) (sentinel *consulapi.KVPair, 
 		}
 	}
 	if key, ok := repeated(pairs); ok {
-		return nil, refuse(Malformed, "the answer holds the key %s twice: this is no Consul, or something between changes its answers", key)
+		return nil, refuse(Malformed, "the answer holds the key %s twice: this is no Consul, or something between changes its answers", desired.Printable(key))
 	}
 	return sentinel, nil
 }

@@ -86,10 +86,10 @@ func classify(err error, address string) *ReadError {
 	case syntax, mismatch, value, errors.Is(err, errMore), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &ReadError{
 			Reason: Malformed, Refused: true, Err: err,
-			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %v%s", address, err, portHint(address)),
+			Message: fmt.Sprintf("the answer of %s is cut short or no JSON of Consul: %.500v%s", address, err, portHint(address)),
 		}
 	}
-	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %v%s", address, err, transportHint(err, address)), Err: err}
+	return &ReadError{Reason: Transport, Message: fmt.Sprintf("reaching Consul at %s: %.500v%s", address, err, transportHint(err, address)), Err: err}
 }
 
 // transportHint says what to do about a connection that is not made.

@@ -81,6 +81,14 @@ func decodePairs(text io.Reader, pairs *consulapi.KVPairs) error {
 	}
 }
 
+// kind says what a token is the start of, without what whoever sent it wrote.
+func kind(token json.Token) string {
+	if _, ok := token.(json.Delim); ok {
+		return "object"
+	}
+	return fmt.Sprintf("%T", token)
+}
+
 func decodeList(decoder *json.Decoder, pairs *consulapi.KVPairs) error {
 	switch token, err := decoder.Token(); {
 	case err != nil:
@@ -88,7 +96,7 @@ func decodeList(decoder *json.Decoder, pairs *consulapi.KVPairs) error {
 	case token == nil:
 		return nil
 	case token != json.Delim('['):
-		return &json.UnmarshalTypeError{Value: fmt.Sprint(token), Type: reflect.TypeFor[consulapi.KVPairs]()}
+		return &json.UnmarshalTypeError{Value: kind(token), Type: reflect.TypeFor[consulapi.KVPairs]()}
 	}
 	for decoder.More() {
 		var pair *consulapi.KVPair

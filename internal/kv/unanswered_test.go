@@ -105,6 +105,25 @@ func TestLongError(t *testing.T) {
 	}
 }
 
+// Nor is it put into the log and the status at whatever length.
+func TestLongNonsense(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Write(append(bytes.Repeat([]byte("SSH-2.0-elsewhere-"), 1<<12), "\r\n"...)) // whoever asks may be gone
+	}))
+	defer server.Close()
+	err := readOnce(t, kv.Config{Address: server.URL})
+	check(t, err, kv.Transport, "SSH-2.0-elsewhere")
+	if err != nil && len(err.Message) > 1000 {
+		t.Errorf("a message of %d bytes", len(err.Message))
+	}
+}
+
 // Who cannot connect is told what to give.
 func TestTransportAdvice(t *testing.T) {
 	secure, plain := httptest.NewTLSServer(&seen{}), httptest.NewServer(&seen{})
