@@ -19,7 +19,7 @@ type output struct {
 
 	dirty bool              // data is not on disk
 	on    statefile.Version // of the file after it was last seen to hold data
-	at    time.Time         // the file's modification time, as touch left it
+	at    time.Time         // that touch gave the file
 }
 
 // A finding is what was found at the path.
@@ -85,17 +85,18 @@ func (o *output) touch(at time.Time) error {
 		return fmt.Errorf("touching the state: %w", err)
 	}
 	// Of a file that somebody changed meanwhile, look is still to say so.
-	if statefile.VersionOf(before) != o.on {
-		o.on = statefile.Version{}
-	} else {
+	if statefile.VersionOf(before) == o.on && near(info.ModTime(), at) {
 		o.on = statefile.VersionOf(info)
+	} else {
+		o.on = statefile.Version{}
 	}
-	o.at = info.ModTime()
+	o.at = at
 	return nil
 }
 
-// coarse is more than what any file system rounds times by.
-const coarse = 2 * time.Second
+// near reports whether a file has the time that it was given: none is rounded by
+// more than FAT does.
+func near(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
 
 // look compares the file with what was rendered, without reading it as long as
 // nobody touched it. Its time is a part of it: it says how old the state is.
@@ -108,7 +109,7 @@ func (o *output) look() finding {
 		return altered
 	case statefile.VersionOf(info) == o.on:
 		return intact
-	case info.ModTime().Sub(o.at).Abs() > coarse:
+	case !near(info.ModTime(), o.at):
 		return altered
 	}
 	same, err := statefile.Holds(o.path, o.data)

@@ -54,3 +54,31 @@ func TestLookSeesEverything(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// In whatever order render and somebody else set the file's time, what is there
+// in the end is render's, or is seen not to be.
+func TestLookAfterARace(t *testing.T) {
+	o := &output{path: filepath.Join(t.TempDir(), "state")}
+	o.set([]byte("ready"))
+	if err := o.write(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2000 {
+		at := time.Now()
+		done := make(chan error, 1)
+		go func() { done <- os.Chtimes(o.path, time.Time{}, time.Unix(1, 0)) }()
+		if err := errors.Join(o.touch(at), <-done); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(o.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := o.look(); (found == intact) != info.ModTime().Equal(at) {
+			t.Fatalf("a file of %v, and render's time is %v: look() = %d", info.ModTime(), at, found)
+		}
+	}
+	if err := o.unlock(); err != nil {
+		t.Error(err)
+	}
+}
