@@ -4,7 +4,7 @@ package footprint
 
 import (
 	"bufio"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -47,16 +47,15 @@ func Release() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", smaps, err)
 	}
-	var errs []error
 	for _, m := range mappings {
 		if !m.disposable() {
 			continue
 		}
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED); errno != 0 {
-			errs = append(errs, fmt.Errorf("madvise of %x-%x: %w", m.start, m.end, errno))
+			err = cmp.Or(err, fmt.Errorf("madvise of %x-%x: %w", m.start, m.end, errno))
 		}
 	}
-	return errors.Join(errs...)
+	return err // the first one: where one is refused, all are
 }
 
 // parse reads smaps: for each mapping a line such as
@@ -71,6 +70,9 @@ func parse(r io.Reader) (mappings []mapping, err error) {
 		switch {
 		case len(words) >= 3 && words[0] == "Anonymous:" && len(mappings) > 0:
 			mappings[len(mappings)-1].copied = words[1] != "0"
+		case len(words) >= 3 && words[0] == "Swap:" && words[1] != "0" && len(mappings) > 0:
+			// Anonymous counts only what is in memory.
+			mappings[len(mappings)-1].copied = true
 		case len(words) >= 5 && !strings.HasSuffix(words[0], ":"):
 			m := mapping{file: words[4] != "0", copied: true}
 			if _, err := fmt.Sscanf(words[0], "%x-%x", &m.start, &m.end); err != nil || len(words[1]) != 4 {

@@ -17,6 +17,8 @@ func TestDisposable(t *testing.T) {
 		{"variables", "015d7000-01672000 rw-p 011d7000 fe:00 1573 /usr/bin/x", "0", false},
 		{"a breakpoint", "00400000-00c6e000 r-xp 00000000 fe:00 1573 /usr/bin/x", "4", false},
 		{"relocated", "0059e000-005c9000 r--p 0019e000 fe:00 1573 /usr/bin/x", "172", false},
+		{"relocated, and in part swapped out", "0059e000-005c9000 r--p 0019e000 fe:00 1573 /usr/bin/x", "0 kB\nSwap: 172", false},
+		{"with no page in swap", "0059e000-005c9000 r--p 0019e000 fe:00 1573 /usr/bin/x", "0 kB\nSwap: 0", true},
 		{"not known", "00400000-00c6e000 r-xp 00000000 fe:00 1573 /usr/bin/x", "", false},
 		{"shared", "7f0000000000-7f0000001000 r--s 00000000 00:2c 12 /dev/shm/x", "0", false},
 		{"no file", "c000000000-c000400000 r--p 00000000 00:00 0", "0", false},

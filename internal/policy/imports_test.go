@@ -26,6 +26,7 @@ hadrain/internal/desired    only
 hadrain/internal/statefile  only     hadrain/internal/desired github.com/fsnotify/fsnotify
 hadrain/internal/version    only
 hadrain/internal/footprint  only     golang.org/x/sys/unix
+hadrain/internal/systemd    only     github.com/coreos/go-systemd/v22/daemon
 
 hadrain/internal/agentcheck without  hadrain/internal/kv github.com/hashicorp/...
 hadrain/internal/responder  without  hadrain/internal/kv github.com/hashicorp/...

@@ -19,6 +19,7 @@ import (
 	"hadrain/internal/httpserve"
 	"hadrain/internal/render"
 	"hadrain/internal/statefile"
+	"hadrain/internal/systemd"
 	"hadrain/internal/version"
 )
 
@@ -112,7 +113,7 @@ func run(cmd *cobra.Command, o options) error {
 	defer signal.Stop(hangups)
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 	release := releases(footprint.Release, logger)
-	o.Reload, o.Notify, o.Ready = hangups, newNotifier(logger).notify, release
+	o.Reload, o.Notify, o.Ready = hangups, systemd.NewNotifier(logger).Notify, release
 	release()
 	err := render.Run(cmd.Context(), o.Config, logger)
 	if errors.Is(err, statefile.ErrLocked) {

@@ -17,6 +17,7 @@ import (
 	"hadrain/internal/cmdline"
 	"hadrain/internal/desired"
 	"hadrain/internal/responder"
+	"hadrain/internal/systemd"
 	"hadrain/internal/version"
 )
 
@@ -87,19 +88,10 @@ func run(ctx context.Context, o options, given func(flag string) bool, stderr io
 	cfg := responder.Config{
 		State: o.state, Agent: sockets.agent, HTTP: sockets.http, WebConfig: o.webConfig,
 		MaxConnections: o.maxConnections, MaxRows: o.maxRows,
-		Reload: hangups, Notify: notify(log), Watchdog: watchdog,
+		Reload: hangups, Notify: systemd.NewNotifier(log).Notify, Watchdog: watchdog,
 	}
 	if o.agentUp {
 		cfg.Form = desired.Up
 	}
 	return responder.Run(ctx, cfg, log)
-}
-
-// notify tells systemd. Where nothing listens, on a laptop, nothing happens.
-func notify(log *slog.Logger) func(string) {
-	return func(state string) {
-		if _, err := daemon.SdNotify(false, state); err != nil {
-			log.Error("notifying systemd failed", "error", err)
-		}
-	}
 }
