@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
@@ -26,6 +27,10 @@ const (
 // Check returns an error if the web configuration file is not usable. An empty
 // name, no file, is fine.
 func Check(webConfigFile string) error {
+	if info, err := os.Stat(webConfigFile); err == nil && !info.Mode().IsRegular() {
+		// It is read for each connection, and a pipe would hold all of them.
+		return fmt.Errorf("reading the web configuration %s: not a regular file (%s)", webConfigFile, info.Mode().Type())
+	}
 	if err := web.Validate(webConfigFile); err != nil {
 		return fmt.Errorf("reading the web configuration %s: %w", webConfigFile, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -163,12 +164,16 @@ func TestBasicAuth(t *testing.T) {
 }
 
 func TestCheckRefusesBrokenFile(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "web.yml")
-	if err := os.WriteFile(config, []byte("tls_server_config: 7\n"), 0o600); err != nil {
+	dir := t.TempDir()
+	broken, pipe := filepath.Join(dir, "web.yml"), filepath.Join(dir, "pipe")
+	err := errors.Join(os.WriteFile(broken, []byte("tls_server_config: 7\n"), 0o600), syscall.Mkfifo(pipe, 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := httpserve.Check(config); err == nil || !strings.Contains(err.Error(), config) {
-		t.Errorf("Check = %v, want an error that names %s", err, config)
+	for _, config := range []string{broken, pipe, dir, filepath.Join(dir, "missing")} {
+		if err := httpserve.Check(config); err == nil || !strings.Contains(err.Error(), config) {
+			t.Errorf("Check = %v, want an error that names %s", err, config)
+		}
 	}
 }
 

@@ -30,10 +30,6 @@ func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
 	if err := g.checkMeta(a); err != nil {
 		return "", err
 	}
-	if g.maxKeys > 0 && len(a.Pairs) > g.maxKeys {
-		return "", refuse(TooManyKeys, "%s under %s, more than --max-keys %d: delete some, or raise it",
-			desired.Count(len(a.Pairs), "key"), StatePrefix(g.root), g.maxKeys)
-	}
 	sentinel, err := g.checkPairs(a.Pairs)
 	if err != nil {
 		return "", err
@@ -42,6 +38,10 @@ func (g guard) check(a *Answer, expect string) (id string, err *ReadError) {
 		return "", refuse(NoSentinel, "%s under %s, but not the sentinel %s: the data is lost or was never there; check the address and --kv-root; "+
 			"after a loss run hadrain init --id UUID, with the id in the first line of a state file; if it is new, run hadrain init",
 			desired.Count(len(a.Pairs), "key"), StatePrefix(g.root), SentinelKey(g.root))
+	}
+	if n := len(a.Pairs) - 1; g.maxKeys > 0 && n > g.maxKeys {
+		return "", refuse(TooManyKeys, "%s under %s besides the sentinel, more than --max-keys %d: delete some, or raise it",
+			desired.Count(n, "key"), StatePrefix(g.root), g.maxKeys)
 	}
 	id, bad := ParseSentinel(string(sentinel.Value))
 	if bad != nil {

@@ -74,7 +74,7 @@ func newRefusalRig(t *testing.T, reason string) *refusalRig {
 	}
 	r.cfg.Listener, r.url = l, "http://"+l.Addr().String()
 	r.cfg.Consul = kv.Config{Address: server.URL, MaxBytes: 1500, Token: "t"}
-	r.cfg.MaxKeys = 2
+	r.cfg.MaxKeys = 1
 	if reason == kv.ACLAnonymous {
 		r.cfg.Consul.Token = ""
 	}
