@@ -36,7 +36,7 @@ func (r *runner) startRender(ctx context.Context) error {
 	}
 	r.render = "http://" + l.Addr().String()
 	cfg := render.Config{
-		Consul: r.store.config(), Root: r.root, State: r.statePath, Listener: l,
+		Consul: r.store.config(), Root: r.root, State: r.statePath, Listen: func() (net.Listener, error) { return l, nil },
 		StartTimeout: render.DefaultStartTimeout, Quiet: render.DefaultQuiet,
 		MaxKeys: render.DefaultMaxKeys,
 	}

@@ -46,8 +46,8 @@ type Config struct {
 	Quiet        time.Duration // least time between a change and the next read; see [kv.WatchConfig]
 	MaxKeys      int           // most keys that are accepted; 0: any number
 
-	Listener  net.Listener // for HTTP; nil: none
-	WebConfig string       // Prometheus web configuration file for HTTP; empty: none
+	Listen    func() (net.Listener, error) // opens the port for HTTP, once the files are locked; nil: none
+	WebConfig string                       // Prometheus web configuration file for HTTP; empty: none
 
 	// Reload makes templates, certificates and authorities be read again at each
 	// signal; nil: never. What cannot be read leaves the one before in use.

@@ -72,7 +72,7 @@ func newRefusalRig(t *testing.T, reason string) *refusalRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.cfg.Listener, r.url = l, "http://"+l.Addr().String()
+	r.cfg.Listen, r.url = given(l), "http://"+l.Addr().String()
 	r.cfg.Consul = kv.Config{Address: server.URL, MaxBytes: 1500, Token: "t"}
 	r.cfg.MaxKeys = 1
 	if reason == kv.ACLAnonymous {

@@ -30,7 +30,7 @@ func TestReloadTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.cfg.Listener = l
+	r.cfg.Listen = given(l)
 	var mu sync.Mutex
 	var told []string
 	r.cfg.Notify = func(s string) { mu.Lock(); defer mu.Unlock(); told = append(told, s) }

@@ -32,7 +32,7 @@ func newListRig(t *testing.T) *listRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.cfg.Listener, r.url = listener, "http://"+listener.Addr().String()
+	r.cfg.Listen, r.url = given(listener), "http://"+listener.Addr().String()
 	r.cfg.Reload = r.signals
 	r.cfg.List = func() ([]render.Template, error) {
 		if list := r.list.Load(); list != nil {

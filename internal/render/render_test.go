@@ -401,10 +401,24 @@ func TestSecondRenderIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.start()
 	r.want()
+	taken := errors.New("the port is taken") // by the first one, if all flags are the same
+	r.cfg.Listen = func() (net.Listener, error) { return nil, taken }
 	err := render.Run(t.Context(), r.cfg, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, statefile.ErrLocked) {
 		t.Errorf("Run() on a file in use = %v, want ErrLocked", err)
 	}
+	r.cfg.State = filepath.Join(t.TempDir(), "state")
+	if err := render.Run(t.Context(), r.cfg, slog.New(slog.DiscardHandler)); !errors.Is(err, taken) {
+		t.Errorf("Run() on a port in use = %v, want %v", err, taken)
+	}
+	if unlock, err := statefile.Lock(r.cfg.State); err != nil || unlock() != nil {
+		t.Errorf("Lock() = %v, want that nobody holds it any more", err)
+	}
+}
+
+// given returns l where a configuration wants a function that listens.
+func given(l net.Listener) func() (net.Listener, error) {
+	return func() (net.Listener, error) { return l, nil }
 }
 
 func TestHTTPAndNotify(t *testing.T) {
@@ -415,7 +429,7 @@ func TestHTTPAndNotify(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var told []string
-	r.cfg.Listener = l
+	r.cfg.Listen = given(l)
 	r.cfg.Notify = func(s string) { mu.Lock(); defer mu.Unlock(); told = append(told, s) }
 	ready := make(chan struct{})
 	r.cfg.Ready = func() { close(ready) }

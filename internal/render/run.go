@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 
 	ctemplate "github.com/hashicorp/consul-template/template"
@@ -18,11 +19,8 @@ import (
 // Run keeps the state file as Consul wants it until ctx ends; then it returns
 // nil and leaves the file. It returns an error if another process writes the
 // file ([statefile.ErrLocked]), if no read was accepted within the start
-// timeout, or if HTTP cannot be served. It closes cfg.Listener.
+// timeout, or if HTTP cannot be served.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
-	if cfg.Listener != nil {
-		defer func() { _ = cfg.Listener.Close() }() // closed twice if HTTP ran
-	}
 	l, err := newLoop(cfg, log)
 	if err != nil {
 		return err
@@ -37,6 +35,12 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	var listener net.Listener
+	if cfg.Listen != nil {
+		if listener, err = cfg.Listen(); err != nil {
+			return err
+		}
+	}
 	l.load()
 	group, ctx := errgroup.WithContext(ctx)
 	l.watch = kv.NewWatch(ctx, kv.WatchConfig{
@@ -50,8 +54,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	for _, a := range l.templates() {
 		l.spawn(a)
 	}
-	if cfg.Listener != nil {
-		group.Go(func() error { return l.serve(ctx) })
+	if listener != nil {
+		group.Go(func() error { return l.serve(ctx, listener) })
 	}
 	err = group.Wait()
 	l.cfg.Notify("STOPPING=1")
@@ -154,14 +158,14 @@ func (l *loop) id() string {
 	return l.file.ID
 }
 
-func (l *loop) serve(ctx context.Context) error {
+func (l *loop) serve(ctx context.Context, listener net.Listener) error {
 	handler := httpserve.Handler(httpserve.Config{
 		Metrics: l.metrics.registry,
 		Ready:   l.ready,
 		Status:  func() any { return l.document() },
 		Page:    http.HandlerFunc(l.servePage),
 	})
-	if err := httpserve.Serve(ctx, l.cfg.Listener, handler, l.cfg.WebConfig, l.log); err != nil {
+	if err := httpserve.Serve(ctx, listener, handler, l.cfg.WebConfig, l.log); err != nil {
 		return fmt.Errorf("serving HTTP: %w", err)
 	}
 	return nil

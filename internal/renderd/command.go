@@ -102,11 +102,7 @@ func run(cmd *cobra.Command, o options) error {
 		return cmdline.Usage(err)
 	}
 	if o.listen != "" {
-		l, err := net.Listen("tcp", o.listen)
-		if err != nil {
-			return fmt.Errorf("listening for HTTP: %w; choose another address with --http.listen", err)
-		}
-		o.Listener = l
+		o.Listen = listens(o.listen)
 	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -120,6 +116,17 @@ func run(cmd *cobra.Command, o options) error {
 		return cmdline.Exit(cmdline.ExitLock, err)
 	}
 	return err
+}
+
+// listens returns a function that opens the port for HTTP.
+func listens(address string) func() (net.Listener, error) {
+	return func() (net.Listener, error) {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, fmt.Errorf("listening for HTTP: %w; choose another address with --http.listen", err)
+		}
+		return l, nil
+	}
 }
 
 // releases returns a function that gives back what was needed only to start: most
