@@ -21,14 +21,15 @@ type mapping struct {
 	file       bool // it shows a file
 	private    bool // MAP_PRIVATE: what is written to it stays in this process
 	writable   bool
-	copied     bool // some of its pages are not the file's any more, or this is not known
+	known      bool // whether some of its pages are not the file's any more
+	copied     bool // some are
 }
 
 // disposable reports whether the pages of m are, byte for byte, those of a file,
 // and stay so. The code and the constants of a program are; its variables are
 // not, nor are tables in which the loader wrote addresses before it took the right
 // to write away (RELRO, of a program built as PIE), nor code with a breakpoint.
-func (m *mapping) disposable() bool { return m.file && m.private && !m.writable && !m.copied }
+func (m *mapping) disposable() bool { return m.file && m.private && !m.writable && m.known && !m.copied }
 
 // Release takes the code and the constants of the program out of its resident
 // memory. What is still used comes back at its next use, from the page cache, as
@@ -68,13 +69,13 @@ func parse(r io.Reader) (mappings []mapping, err error) {
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
 		switch {
-		case len(words) >= 3 && words[0] == "Anonymous:" && len(mappings) > 0:
-			mappings[len(mappings)-1].copied = words[1] != "0"
-		case len(words) >= 3 && words[0] == "Swap:" && words[1] != "0" && len(mappings) > 0:
+		case len(words) >= 3 && (words[0] == "Anonymous:" || words[0] == "Swap:") && len(mappings) > 0:
 			// Anonymous counts only what is in memory.
-			mappings[len(mappings)-1].copied = true
+			m := &mappings[len(mappings)-1]
+			m.known = m.known || words[0] == "Anonymous:"
+			m.copied = m.copied || words[1] != "0"
 		case len(words) >= 5 && !strings.HasSuffix(words[0], ":"):
-			m := mapping{file: words[4] != "0", copied: true}
+			m := mapping{file: words[4] != "0"}
 			if _, err := fmt.Sscanf(words[0], "%x-%x", &m.start, &m.end); err != nil || len(words[1]) != 4 {
 				return nil, fmt.Errorf("no mapping: %q", lines.Text())
 			}
