@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +25,17 @@ func TestCommandThatStartsADaemon(t *testing.T) {
 	wantFile(t, out, "drain")
 	if log := r.log.String(); strings.Contains(log, "failed") {
 		t.Errorf("log:\n%s", log)
+	}
+}
+
+// A state file that can never be is an error at the start.
+func TestStateIsNoFile(t *testing.T) {
+	r := newRig(t)
+	if err := os.Mkdir(r.cfg.State, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := render.Run(t.Context(), r.cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), r.cfg.State+": not a regular file") {
+		t.Errorf("Run() = %v, want that %s is no file", err, r.cfg.State)
 	}
 }
 

@@ -74,6 +74,11 @@ func (o *output) write() error {
 // touch gives the file the time of the last accepted read.
 func (o *output) touch(at time.Time) error {
 	before, err := os.Lstat(o.path)
+	if err == nil && !before.Mode().IsRegular() {
+		// Somebody's link, say to /dev/null: what it leads to is not ours.
+		o.on, o.at = statefile.Version{}, at
+		return nil
+	}
 	if err == nil {
 		err = statefile.Touch(o.path, at)
 	}

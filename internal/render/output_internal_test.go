@@ -55,6 +55,24 @@ func TestLookSeesEverything(t *testing.T) {
 	}
 }
 
+// What stands behind a link in the file's place is somebody else's, and so is its
+// time.
+func TestTouchFollowsNoLink(t *testing.T) {
+	dir, old := t.TempDir(), time.Unix(1, 0)
+	o, theirs := &output{path: filepath.Join(dir, "state")}, filepath.Join(dir, "theirs")
+	err := errors.Join(os.WriteFile(theirs, nil, 0o644), os.Chtimes(theirs, old, old), os.Symlink(theirs, o.path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.set(nil)
+	if err := o.touch(time.Now()); err != nil || o.look() != altered {
+		t.Errorf("touch() = %v, and look() = %d, want %d", err, o.look(), altered)
+	}
+	if info, err := os.Stat(theirs); err != nil || !info.ModTime().Equal(old) {
+		t.Errorf("the file behind the link: %v, %v, want the time that it had", info, err)
+	}
+}
+
 // In whatever order render and somebody else set the file's time, what is there
 // in the end is render's, or is seen not to be.
 func TestLookAfterARace(t *testing.T) {

@@ -82,7 +82,7 @@ func newLoop(cfg Config, log *slog.Logger) (*loop, error) {
 	l := &loop{cfg: cfg, log: log, metrics: newMetrics()}
 	l.renderer = renderer{root: cfg.Root, host: cfg.Host, brain: ctemplate.NewBrain()}
 	if cfg.State != "" {
-		path, err := statefile.Follow(cfg.State)
+		path, err := statefile.Target(cfg.State)
 		if err != nil {
 			return nil, fmt.Errorf("state file: %w", err)
 		}

@@ -36,6 +36,27 @@ func Follow(path string) (string, error) {
 	return "", fmt.Errorf("following the link %s: %w", path, syscall.ELOOP)
 }
 
+// maxName is the greatest length of a name that leaves room, in the 255 bytes that
+// Linux has for one, for those of temporary files and of what is put back.
+const maxName = 220
+
+// Target is [Follow] for a path that a file is to be written to. It returns an
+// error if none can be: if something else than a file is there, or if the name is
+// too long.
+func Target(path string) (string, error) {
+	at, err := Follow(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Lstat(at); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: not a regular file (%s), so no file can be put there", at, info.Mode().Type())
+	}
+	if n := len(filepath.Base(at)); n > maxName {
+		return "", fmt.Errorf("%s: the name has %d bytes: want at most %d, temporary files beside it have longer ones", at, n, maxName)
+	}
+	return at, nil
+}
+
 // Identity returns a name of the file at path, there or not, that is the same for
 // all paths that lead to it now.
 func Identity(path string) string {
