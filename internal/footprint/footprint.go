@@ -29,7 +29,9 @@ type mapping struct {
 // and stay so. The code and the constants of a program are; its variables are
 // not, nor are tables in which the loader wrote addresses before it took the right
 // to write away (RELRO, of a program built as PIE), nor code with a breakpoint.
-func (m *mapping) disposable() bool { return m.file && m.private && !m.writable && m.known && !m.copied }
+func (m *mapping) disposable() bool {
+	return m.file && m.private && !m.writable && m.known && !m.copied
+}
 
 // Release takes the code and the constants of the program out of its resident
 // memory. What is still used comes back at its next use, from the page cache, as
