@@ -37,6 +37,17 @@ func forbidden(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL)
 }
 
+// ours reports whether the file at path may be one that this process wrote. Root
+// gives away what it writes.
+func ours(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || os.Geteuid() == 0 || int(sys.Uid) == os.Geteuid()
+}
+
 // accessACL is the attribute that Linux keeps access control lists in.
 const accessACL = "system.posix_acl_access"
 

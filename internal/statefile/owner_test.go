@@ -206,3 +206,20 @@ func TestWriteLeavesNoHeap(t *testing.T) {
 		t.Errorf("left behind: %q, %v", left, err)
 	}
 }
+
+// What somebody else put beside the file, under a name as of a temporary file, and
+// that cannot be removed stops no write.
+func TestWriteBesideWhatIsNotOurs(t *testing.T) {
+	needRoot(t)
+	path := othersFile(t, 12345, 12345)
+	dir := filepath.Dir(path)
+	theirs := filepath.Join(dir, ".state.tmp-1")
+	must(t, os.WriteFile(theirs, nil, 0o644))
+	must(t, os.MkdirAll(filepath.Join(dir, ".state.tmp-2", "full"), 0o755))
+	must(t, os.Chmod(dir, os.ModeSticky|0o777))
+	writeAs(t, path, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}})
+	if _, err := os.Stat(theirs); err != nil {
+		t.Errorf("theirs was removed: %v", err)
+	}
+	must(t, statefile.Write(path, []byte("x"))) // as root, who may not remove a full directory
+}

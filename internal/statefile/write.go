@@ -71,7 +71,8 @@ func install(tmp, path string) error {
 }
 
 // replaceable returns an error if there is something at path that is not to be
-// replaced, or if temporary files cannot be removed: they would become ever more.
+// replaced, or if temporary files of ours cannot be removed: they would become ever
+// more. What else has such a name, say of another user in /tmp, stops nothing.
 func replaceable(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +81,7 @@ func replaceable(path string) error {
 	if err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
 		return fmt.Errorf("writing state: %s is not a regular file (%s)", path, info.Mode().Type())
 	}
-	if err := Sweep(path); err != nil {
+	if err := sweep(path, ours); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
@@ -144,13 +145,16 @@ func Touch(path string, at time.Time) error {
 
 // Sweep removes temporary files that a killed writer of path left behind. Call
 // it with the lock held.
-func Sweep(path string) error {
+func Sweep(path string) error { return sweep(path, func(string) bool { return true }) }
+
+// sweep is Sweep, with an error only of what counts and stays.
+func sweep(path string, counts func(name string) bool) error {
 	names, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(path)), tempPattern(path)))
 	if err != nil {
 		return fmt.Errorf("sweeping beside %s: %w", path, err)
 	}
 	for _, name := range names {
-		if gone := os.Remove(name); !errors.Is(gone, fs.ErrNotExist) {
+		if gone := os.Remove(name); gone != nil && !errors.Is(gone, fs.ErrNotExist) && counts(name) {
 			err = errors.Join(err, gone)
 		}
 	}
