@@ -81,6 +81,9 @@ func (o *output) touch(at time.Time) error {
 	}
 	if err == nil {
 		err = statefile.Touch(o.path, at)
+		// Of somebody else's file only the owner may set the time: another one is
+		// written then, which is ours.
+		o.dirty = o.dirty || errors.Is(err, fs.ErrPermission) && o.data != nil
 	}
 	if err != nil {
 		return err
