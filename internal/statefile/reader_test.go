@@ -138,8 +138,28 @@ func TestWatchRests(t *testing.T) {
 		must(t, os.WriteFile(path, nil, 0o644))
 		<-notices
 	}
-	if took := time.Since(start); took < 400*time.Millisecond {
+	if took := time.Since(start); took < 300*time.Millisecond { // one may be that of each second
 		t.Errorf("5 notices within %s", took)
+	}
+}
+
+// The notice of each second puts off none of a change.
+func TestWatchLooksInPassing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	notices := statefile.Watch(t.Context(), path)
+	<-notices
+	best := time.Hour
+	for range 3 { // a busy machine is late now and then, a rest always
+		<-notices // nobody changes anything: a second is over
+		start := time.Now()
+		must(t, os.Mkdir(path, 0o755)) // one event
+		<-notices
+		best = min(best, time.Since(start))
+		must(t, os.Remove(path))
+		<-notices
+	}
+	if best >= 50*time.Millisecond {
+		t.Errorf("the fastest notice of a change took %s", best)
 	}
 }
 

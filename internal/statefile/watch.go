@@ -24,8 +24,8 @@ const restTime = 100 * time.Millisecond
 // until ctx ends; then it closes the channel. It watches the directory, since a
 // watch on the file would be lost with the first rename over it. The channel is
 // a level trigger: it holds at most one notice, and the receiver looks at the
-// file itself. The first notice comes at once, and so does one that follows none
-// for a tenth of a second.
+// file itself. The first notice comes at once, and so does one of a change that
+// follows none for a tenth of a second.
 func Watch(ctx context.Context, path string) <-chan struct{} {
 	notices := make(chan struct{}, 1)
 	w := watch{
@@ -53,14 +53,22 @@ func (w *watch) run(ctx context.Context) {
 	defer w.drop()
 	tick := time.NewTicker(PollInterval)
 	defer tick.Stop()
+	var told time.Time // of an event
 	for {
 		// Watching first, telling then: what changes in between is seen.
 		w.rewatch()
 		w.notify()
-		told := time.Now()
-		if !w.wait(ctx, tick.C) || !w.rest(ctx, restTime-time.Since(told)) {
+		event, ok := w.wait(ctx, tick.C)
+		if !ok {
 			return
 		}
+		if !event {
+			continue // what comes next is not put off by having looked
+		}
+		if !w.rest(ctx, restTime-time.Since(told)) {
+			return
+		}
+		told = time.Now()
 	}
 }
 
@@ -82,24 +90,25 @@ func (w *watch) rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// wait returns when there may be something to see: true, or false if ctx ended.
-func (w *watch) wait(ctx context.Context, tick <-chan time.Time) bool {
+// wait returns when there may be something to see, and whether something was told:
+// else a second is over. It is not ok if ctx ended.
+func (w *watch) wait(ctx context.Context, tick <-chan time.Time) (event, ok bool) {
 	for {
 		events, errors := w.channels()
 		select {
 		case <-ctx.Done():
-			return false
+			return false, false
 		case <-tick:
-			return true
+			return false, true
 		case event := <-events:
 			if !strings.HasPrefix(event.Name, w.ignore) {
-				return true
+				return true, true
 			}
 		case <-errors:
 			// An overflow lost events: looking again is all there is to do.
 			// Anything else: the poll goes on, with a new watcher.
 			w.drop()
-			return true
+			return true, true
 		}
 	}
 }
