@@ -106,7 +106,8 @@ func (s *stack) wantKeys(p *testpeer.Process, keys int) {
 	})
 }
 
-// metric returns the value of one metric without labels.
+// metric returns the value of one metric. Its labels, if it has any, stand in name
+// as they are served.
 func metric(t *testing.T, url, name string) float64 {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -17,7 +17,7 @@ type Answer struct {
 	Anonymous bool // no token was sent
 }
 
-// guard judges answers. Its zero MaxKeys allows any number.
+// guard judges answers. Its zero maxKeys allows any number.
 type guard struct {
 	root    string
 	address string // for people

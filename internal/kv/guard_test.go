@@ -15,7 +15,7 @@ import (
 	"hadrain/internal/kv"
 )
 
-// sentinel is the JSON of the sentinel's pair with value in base64.
+// sentinelJSON is the sentinel's pair as Consul writes it: the value in base64.
 const sentinelJSON = `{"Key":"hadrain/state/.hadrain","Value":"djEgaWQ9NmYxYzdjMGEtNGQ5ZS00YzY1LThmMGUtMmIxYzlhN2Q1ZTQz","ModifyIndex":5}`
 
 // TestRefusals has every kind of answer that a watch must not believe, and the

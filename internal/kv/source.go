@@ -38,12 +38,13 @@ type source struct {
 	cancel context.CancelFunc
 	notify func()
 
-	busy   sync.Mutex             // held by Fetch: what follows belongs to it
-	index  uint64                 // to block on; 0: do not block
-	last   trace                  // of the last read that was news
-	next   time.Time              // not before this is the next read
-	tries  int                    // failures in a row
-	seed   maphash.Seed           // of digests
+	busy  sync.Mutex   // held by Fetch, which alone uses the next five
+	index uint64       // to block on; 0: do not block
+	last  trace        // of the last read that was news
+	next  time.Time    // not before this is the next read
+	tries int          // failures in a row
+	seed  maphash.Seed // of digests
+
 	latest atomic.Pointer[Read]   // the last one that was news; nil before the first
 	expect atomic.Pointer[string] // id that the sentinel must have; "": any
 	again  atomic.Bool            // the next accepted read is news, whatever it brings

@@ -16,7 +16,7 @@ type WatchConfig struct {
 	Address string        // of Consul, for people
 	List    ListFunc      // see [Config.Lister]
 	Quiet   time.Duration // least time from an answer to the next read; none follows one that was held that long and is unchanged
-	MaxKeys int           // most keys that are accepted, the sentinel among them; 0: any number
+	MaxKeys int           // most keys that are accepted, besides the sentinel; 0: any number
 	ID      string        // that the sentinel must have until another one is expected; "": any
 	// Observe is called after each read, from the goroutine that reads: err is
 	// nil if it was accepted; changed says that it brought something new.
