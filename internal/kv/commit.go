@@ -2,7 +2,9 @@ package kv
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -91,4 +93,11 @@ func (s *Store) writeError(err error) error {
 // refusals are in answers to transactions that were certainly not made.
 var refusals = []string{
 	"ACL not found", "ermission denied", "too large", "too many operations", "No cluster leader", "Enterprise feature",
+}
+
+// neverSent reports whether a request failed before anything of it left.
+func neverSent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	return dns || ok && op.Op == "dial"
 }

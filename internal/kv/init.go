@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	consulapi "github.com/hashicorp/consul/api"
 )
@@ -103,11 +102,4 @@ func newID() string {
 	h[12] = '4'             // version: random
 	h[16] = "89ab"[h[16]&3] // variant of RFC 9562
 	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
-}
-
-// neverSent reports whether a request failed before anything of it left.
-func neverSent(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	_, dns := errors.AsType[*net.DNSError](err)
-	return dns || ok && op.Op == "dial"
 }

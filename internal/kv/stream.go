@@ -108,3 +108,25 @@ func decodeList(decoder *json.Decoder, pairs *consulapi.KVPairs) error {
 	_, err := decoder.Token() // the end of the array, or why there is none
 	return err
 }
+
+// boundedBody fails with [ErrTooLarge] once more than left bytes were read.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrTooLarge
+	}
+	// One byte more than is allowed tells a long answer from one that just fits.
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return n, ErrTooLarge
+	}
+	return n, err
+}

@@ -1,10 +1,13 @@
 package kv_test
 
 import (
+	"encoding/pem"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,46 +139,67 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	reach(t, "the right authority", client, "")
 }
 
-// A command whose files are pipes, as of a shell's <(COMMAND), makes more than
-// one request.
-func TestReadOnce(t *testing.T) {
-	consul, c := secureConsul(t)
-	cert, key := c.client(time.Now().Add(time.Hour))
-	cfg := kv.Config{
-		Address: consul.HTTPSAddr(), TokenFile: pipe(t, []byte(kv.Anonymous)),
-		CAFile: pipe(t, c.authority.PEM()), CertFile: pipe(t, content(t, cert)), KeyFile: pipe(t, content(t, key)),
-	}
-	client, err := cfg.ReadOnce().Client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		reach(t, "with pipes", client, "")
+// Each is a mistake in flags or variables, which a restart does not heal.
+func TestHalfAClientCertificate(t *testing.T) {
+	for _, tc := range []struct{ cert, key, want string }{
+		{"a.pem", "", "a.pem: without its key: give it with --consul-client-key"},
+		{"", "a.key", "a.key: without the certificate: give it with --consul-client-cert"},
+	} {
+		t.Setenv("CONSUL_CLIENT_CERT", "")
+		t.Setenv("CONSUL_CLIENT_KEY", "")
+		if err := (kv.Config{CertFile: tc.cert, KeyFile: tc.key}).Check(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("Check() of flags = %v, want %q", err, tc.want)
+		}
+		t.Setenv("CONSUL_CLIENT_CERT", tc.cert)
+		t.Setenv("CONSUL_CLIENT_KEY", tc.key)
+		if err := (kv.Config{}).Check(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("Check() of variables = %v, want %q", err, tc.want)
+		}
 	}
 }
 
-func content(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
+func TestTLS(t *testing.T) {
+	server := httptest.NewTLSServer(&seen{})
+	defer server.Close()
+	server.Config.ErrorLog = nil
+	if err := get(t, kv.Config{Address: server.URL}); err == nil {
+		t.Error("a certificate of an unknown authority was accepted")
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, certificate(server), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return data
+	if err := get(t, kv.Config{Address: server.URL, CAFile: ca}); err != nil {
+		t.Errorf("with its authority: %v", err)
+	}
+	if _, err := (kv.Config{Address: server.URL, CertFile: "only-one"}).Client(); err == nil {
+		t.Error("a client certificate without its key was accepted")
+	}
 }
 
-// pipe returns the name of a pipe that holds data, once.
-func pipe(t *testing.T, data []byte) string {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
+func certificate(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
+// What cannot be read anew is refused at once, as of a token.
+func TestCertificatesThatAreNone(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Close() })
-	if _, err := w.Write(data); err != nil { // it fits
-		t.Fatal(err)
+	for _, cfg := range []kv.Config{{CAFile: pipe}, {CertFile: pipe, KeyFile: os.DevNull}, {CertFile: os.DevNull, KeyFile: pipe}} {
+		got := make(chan error, 1)
+		go func() {
+			_, err := cfg.Client()
+			got <- err
+		}()
+		select {
+		case err := <-got:
+			if err == nil || !strings.Contains(err.Error(), "not a regular file") {
+				t.Errorf("Client() with %+v: %v, want it refused", cfg, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("Client() with %+v does not return", cfg)
+		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("/proc/self/fd/%d", r.Fd())
 }

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -114,60 +113,4 @@ func readTokenFile(file string, read func(string) ([]byte, error)) (string, erro
 		return "", &TokenError{File: file, Err: err}
 	}
 	return token, nil
-}
-
-// checkRegular refuses, of files that are read again, those that can be read only
-// once or never end: they hold the reader at the start, past SIGTERM. What is not
-// there is left to the reader.
-func checkRegular(again bool, files ...string) error {
-	for _, file := range files {
-		if info, err := os.Stat(file); again && err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s: not a regular file (%s)", file, info.Mode().Type())
-		}
-	}
-	return nil
-}
-
-// clientCertificate returns a function that returns the client certificate. If
-// renew it reads it anew each time, so that a renewed one is used without a restart.
-func clientCertificate(certFile, keyFile string, renew bool) (func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
-	load := func() (*tls.Certificate, error) {
-		if err := checkRegular(renew, certFile, keyFile); err != nil {
-			return nil, fmt.Errorf("reading the client certificate: %w", err)
-		}
-		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading the client certificate %s with its key %s: %w", certFile, keyFile, err)
-		}
-		return &cert, nil
-	}
-	first, err := load()
-	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		if renew {
-			return load()
-		}
-		return first, nil
-	}, err
-}
-
-// boundedBody fails with [ErrTooLarge] once more than left bytes were read.
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, ErrTooLarge
-	}
-	// One byte more than is allowed tells a long answer from one that just fits.
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	if b.left < 0 {
-		return n, ErrTooLarge
-	}
-	return n, err
 }

@@ -2,75 +2,16 @@ package kv_test
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"hadrain/internal/kv"
 )
-
-// What cannot be read anew for each request is refused at once: a pipe would hold
-// the reader past its deadline and past SIGTERM, and a device never ends.
-func TestTokenFileThatIsNone(t *testing.T) {
-	dir := t.TempDir()
-	pipe, long := filepath.Join(dir, "pipe"), filepath.Join(dir, "long")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(long, bytes.Repeat([]byte("a"), 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{pipe: "not a regular file", "/dev/zero": "not a regular file", dir: "not a regular file", long: "larger than"} {
-		got := make(chan error, 1)
-		go func() {
-			_, err := kv.Config{TokenFile: file}.ReadToken()
-			got <- err
-		}()
-		select {
-		case err := <-got:
-			if _, ok := errors.AsType[*kv.TokenError](err); !ok || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), want) {
-				t.Errorf("ReadToken() of %s: %v, want a TokenError that says %q", file, err, want)
-			}
-		case <-time.After(10 * time.Second):
-			t.Errorf("ReadToken() of %s does not return", file)
-		}
-	}
-	for _, file := range []string{"/dev/zero", long} {
-		if _, err := (kv.Config{TokenFile: file}).ReadOnce().ReadToken(); err == nil || !strings.Contains(err.Error(), "longer than") {
-			t.Errorf("ReadToken() of %s, once: %v, want it refused", file, err)
-		}
-	}
-}
-
-// The same of certificates, which are read anew too.
-func TestCertificatesThatAreNone(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, cfg := range []kv.Config{{CAFile: pipe}, {CertFile: pipe, KeyFile: os.DevNull}, {CertFile: os.DevNull, KeyFile: pipe}} {
-		got := make(chan error, 1)
-		go func() {
-			_, err := cfg.Client()
-			got <- err
-		}()
-		select {
-		case err := <-got:
-			if err == nil || !strings.Contains(err.Error(), "not a regular file") {
-				t.Errorf("Client() with %+v: %v, want it refused", cfg, err)
-			}
-		case <-time.After(10 * time.Second):
-			t.Errorf("Client() with %+v does not return", cfg)
-		}
-	}
-}
 
 // A server that goes away while it holds a request has not answered.
 func TestConnectionClosed(t *testing.T) {
