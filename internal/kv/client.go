@@ -84,11 +84,11 @@ func (c Config) connect(r *requests) (*consulapi.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := newTransport(api.TLSConfig, socket, c.once == nil)
+	secure, err := newTLS(api.TLSConfig, c.once == nil)
 	if err != nil {
 		return nil, fmt.Errorf("setting up TLS to Consul: %w", err)
 	}
-	if before := r.next.Swap(transport); before != nil {
+	if before := r.next.Swap(newTransport(secure, socket)); before != nil {
 		before.CloseIdleConnections()
 	}
 	api.HttpClient = &http.Client{

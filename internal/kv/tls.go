@@ -36,6 +36,28 @@ func checkEnv() error {
 	return nil
 }
 
+// newTLS reads the authorities and the client certificate; the latter, if renew,
+// also anew for each connection.
+func newTLS(conf consulapi.TLSConfig, renew bool) (*tls.Config, error) {
+	if err := checkRegular(renew, conf.CAFile); err != nil {
+		return nil, fmt.Errorf("reading the certificate of the CA: %w", err)
+	}
+	var certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
+	if conf.CertFile != "" {
+		var err error
+		if certificate, err = clientCertificate(conf.CertFile, conf.KeyFile, renew); err != nil {
+			return nil, err
+		}
+		conf.CertFile, conf.KeyFile = "", ""
+	}
+	secure, err := consulapi.SetupTLSConfig(&conf)
+	if err != nil {
+		return nil, err
+	}
+	secure.GetClientCertificate = certificate
+	return secure, nil
+}
+
 // checkRegular refuses, of files that are read again, those that can be read only
 // once or never end: they hold the reader at the start, past SIGTERM. What is not
 // there is left to the reader.

@@ -4,35 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	consulapi "github.com/hashicorp/consul/api"
 )
 
-// newTransport reads the client certificate now and, if renew, anew for each
-// connection.
-func newTransport(conf consulapi.TLSConfig, socket string, renew bool) (*http.Transport, error) {
-	if err := checkRegular(renew, conf.CAFile); err != nil {
-		return nil, fmt.Errorf("reading the certificate of the CA: %w", err)
-	}
-	var certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
-	if conf.CertFile != "" {
-		var err error
-		if certificate, err = clientCertificate(conf.CertFile, conf.KeyFile, renew); err != nil {
-			return nil, err
-		}
-		conf.CertFile, conf.KeyFile = "", ""
-	}
-	tlsConfig, err := consulapi.SetupTLSConfig(&conf)
-	if err != nil {
-		return nil, err
-	}
-	tlsConfig.GetClientCertificate = certificate
+// newTransport returns a transport to the address in each request, or to the unix
+// socket if there is one.
+func newTransport(secure *tls.Config, socket string) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 	dial := dialer.DialContext
 	if socket != "" {
@@ -42,13 +23,13 @@ func newTransport(conf consulapi.TLSConfig, socket string, renew bool) (*http.Tr
 	}
 	return &http.Transport{
 		DialContext:         dial,
-		TLSClientConfig:     tlsConfig,
+		TLSClientConfig:     secure,
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     30 * time.Second,
 		// Most agents are on this machine: packing costs more than it saves.
 		DisableCompression: true,
-	}, nil
+	}
 }
 
 // requests is what every request to Consul and its answer pass through.
