@@ -1,9 +1,7 @@
 package tests_test
 
 import (
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,23 +12,6 @@ import (
 
 	"hadrain/internal/testpeer"
 )
-
-// scrape returns what Prometheus would get.
-func scrape(t *testing.T, url string) (string, error) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	return string(body), err
-}
 
 var (
 	typeLine = regexp.MustCompile(`(?m)^# TYPE (hadrain_\w+) (\w+)$`)
@@ -86,18 +67,16 @@ func TestMetricsAreDocumented(t *testing.T) {
 	s.put(".hadrain", "v1 id="+sentinelID)
 	source := filepath.Join(s.dir, "source")
 	write(t, source, `{{ desired "web/a" }}`)
-	l := listen(t)
-	url := "http://" + l.Addr().String() + "/metrics"
-	_ = l.Close() // render binds it in a moment
-	p := s.run(nil, "--http.listen", l.Addr().String(), "--template", source+":"+filepath.Join(s.dir, "out")+":false")
+	addr := unused(t)
+	p := s.run(nil, "--http.listen", addr, "--template", source+":"+filepath.Join(s.dir, "out")+":false")
 	s.wantRows(p)
 	s.startResponder()
 	s.consul.Stop(t) // some metrics are there only after the first failure
 	p.WaitOutput(t, "reason=transport")
 	var texts [2]string
 	testpeer.WaitFor(t, "both to serve metrics of a state", func() (bool, string) {
-		for i, url := range []string{url, "http://" + s.http.Addr().String() + "/metrics"} {
-			text, err := scrape(t, url)
+		for i, addr := range []string{addr, s.http.Addr().String()} {
+			text, err := scrape(t, addr)
 			if err != nil {
 				return false, err.Error()
 			}

@@ -25,6 +25,7 @@ type nginxStack struct {
 	*stack
 	t        *testing.T
 	upstream string                   // the file that render makes
+	metrics  string                   // address of render's
 	names    []string                 // of the web servers
 	served   map[string]*atomic.Int64 // requests by web server
 	failed   atomic.Int64
@@ -86,24 +87,22 @@ func (n *nginxStack) template() string {
 }
 
 // start starts render, and then nginx with the file that render has made.
-func (n *nginxStack) start() (render, nginx *testpeer.Process, metrics string) {
+func (n *nginxStack) start() (render, nginx *testpeer.Process) {
 	n.t.Helper()
 	binary := testpeer.Need(n.t, "nginx")
 	config := filepath.Join(n.dir, "nginx.conf")
 	write(n.t, config, n.nginxConfig())
 	call := fmt.Sprintf("%s -p %s -c %s -e stderr", binary, n.dir, config)
 	command := fmt.Sprintf("%[1]s -t && { test ! -s %[2]s/nginx.pid || %[1]s -s reload; }", call, n.dir)
-	l := listen(n.t)
-	metrics = "http://" + l.Addr().String() + "/metrics"
-	_ = l.Close() // render binds it in a moment
-	render = n.run(nil, "--state", "", "--template", n.template()+":"+n.upstream+":"+command, "--http.listen", l.Addr().String())
+	n.metrics = unused(n.t)
+	render = n.run(nil, "--state", "", "--template", n.template()+":"+n.upstream+":"+command, "--http.listen", n.metrics)
 	n.wantLine(render, "server .*;")
 	nginx = testpeer.Start(n.t, exec.Command("/bin/sh", "-c", "exec "+call))
 	testpeer.WaitFor(n.t, "nginx to answer", func() (bool, string) {
 		name, err := n.get("/")
 		return err == nil, fmt.Sprintf("%s %v\n%s", name, err, nginx.Output())
 	})
-	return render, nginx, metrics
+	return render, nginx
 }
 
 func (n *nginxStack) nginxConfig() string {
@@ -200,7 +199,7 @@ func (n *nginxStack) wantLine(p *testpeer.Process, pattern string) {
 // A drain, a return, weights and holds, under traffic that never fails.
 func TestNginxFollowsUnderTraffic(t *testing.T) {
 	n := newNginxStack(t)
-	p, nginx, metrics := n.start()
+	p, nginx := n.start()
 	n.traffic()
 	n.wantServers(p, n.names...)
 
@@ -241,19 +240,22 @@ func TestNginxFollowsUnderTraffic(t *testing.T) {
 	if failed := n.failed.Load(); failed > 0 {
 		t.Errorf("%d requests failed, the last one: %v\n%s", failed, n.failure.Load(), nginx.Output())
 	}
-	if got := metric(t, metrics, "hadrain_render_template_failures_total"+labelled(n)); got != 0 {
+	if got := n.templateMetric("failures_total"); got != 0 {
 		t.Errorf("%v template failures, want none", got)
 	}
 }
 
-func labelled(n *nginxStack) string {
-	return fmt.Sprintf("{destination=%q,template=%q}", n.upstream, filepath.Join(n.dir, "upstream.tmpl"))
+// templateMetric returns a metric of the template, such as "stale".
+func (n *nginxStack) templateMetric(name string) float64 {
+	n.t.Helper()
+	labels := fmt.Sprintf("{destination=%q,template=%q}", n.upstream, filepath.Join(n.dir, "upstream.tmpl"))
+	return metric(n.t, n.metrics, "hadrain_render_template_"+name+labels)
 }
 
 // What nginx -t refuses never reaches the nginx that runs.
 func TestNginxNeverGetsABrokenConfiguration(t *testing.T) {
 	n := newNginxStack(t)
-	p, nginx, metrics := n.start()
+	p, nginx := n.start()
 	n.traffic()
 	n.wantServers(p, n.names...)
 	broken := filepath.Join(n.dir, "conf", "broken.conf")
@@ -262,11 +264,10 @@ func TestNginxNeverGetsABrokenConfiguration(t *testing.T) {
 	p.WaitOutput(t, `unknown directive \"no_such_directive\"`)
 	n.wantLine(p, `server \S+ max_fails=0 weight=100; # web/web-01$`)
 	n.wantServers(p, n.names...)
-	if got := metric(t, metrics, "hadrain_render_template_failures_total"+labelled(n)); got != 1 {
+	if got := n.templateMetric("failures_total"); got != 1 {
 		t.Errorf("%v template failures, want 1", got)
 	}
-
-	if got := metric(t, metrics, "hadrain_render_template_stale"+labelled(n)); got != 1 {
+	if got := n.templateMetric("stale"); got != 1 {
 		t.Errorf("the metric of a stale template is %v, want 1", got)
 	}
 
@@ -277,7 +278,7 @@ func TestNginxNeverGetsABrokenConfiguration(t *testing.T) {
 	p.Signal(syscall.SIGHUP)
 	n.wantServers(p, "web-02", "canary")
 	p.WaitOutput(t, "the template is applied again")
-	if got := metric(t, metrics, "hadrain_render_template_stale"+labelled(n)); got != 0 {
+	if got := n.templateMetric("stale"); got != 0 {
 		t.Errorf("the metric of a stale template is %v, want 0", got)
 	}
 	n.put("canary", "drain")

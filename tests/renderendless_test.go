@@ -21,14 +21,12 @@ func TestRenderGivesUpOnAnEndlessTemplate(t *testing.T) {
 		return "- source: " + name + "\n  destination: " + name + ".out\n" + more
 	}
 	write(t, list, "templates:\n"+entry(endless, "  timeout: 300ms\n")+entry(other, ""))
-	l := listen(t)
-	url := "http://" + l.Addr().String() + "/metrics"
-	_ = l.Close() // render binds it in a moment
-	p := s.run(nil, "--templates", list, "--http.listen", l.Addr().String())
+	addr := unused(t)
+	p := s.run(nil, "--templates", list, "--http.listen", addr)
 	s.wantRows(p)
 	p.WaitOutput(t, "template "+endless+": it takes longer than 300ms")
 	stale := `hadrain_render_template_stale{destination="` + endless + `.out",template="` + endless + `"}`
-	if got := metric(t, url, stale); got != 1 {
+	if got := metric(t, addr, stale); got != 1 {
 		t.Errorf("%s is %v, want 1", stale, got)
 	}
 	s.put("a", "drain")

@@ -2,8 +2,6 @@ package tests_test
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 
 	"hadrain/internal/testpeer"
@@ -19,23 +17,9 @@ func TestRenderForgetsItsStart(t *testing.T) {
 	p := testpeer.Start(t, cmd)
 	s.wantRows(p, "web/a drain")
 	testpeer.WaitFor(t, "at most three quarters of the most memory", func() (bool, string) {
-		now, most := memory(t, p.Pid(), "VmRSS"), memory(t, p.Pid(), "VmHWM")
+		now, most := p.Memory(t, "VmRSS"), p.Memory(t, "VmHWM")
 		return now <= most*3/4, fmt.Sprintf("now %d KiB, most %d KiB\n%s", now, most, p.Output())
 	})
 	s.put("web/a", "maint")
 	s.wantRows(p, "web/a maint")
-}
-
-// memory returns an amount of /proc/PID/status, in KiB.
-func memory(t *testing.T, pid int, name string) (kib int) {
-	t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(data), "\n"+name+":")
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		t.Fatalf("%s of process %d: %v", name, pid, err)
-	}
-	return kib
 }

@@ -2,10 +2,7 @@ package tests_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -104,34 +101,4 @@ func (s *stack) wantKeys(p *testpeer.Process, keys int) {
 		f, _, err := statefile.Load(s.statePath())
 		return err == nil && len(f.Rows) == keys, p.Output()
 	})
-}
-
-// metric returns the value of one metric. Its labels, if it has any, stand in name
-// as they are served.
-func metric(t *testing.T, url, name string) float64 {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, ok := strings.Cut("\n"+string(body), "\n"+name+" ")
-	if !ok {
-		t.Fatalf("%s has no %s", url, name)
-	}
-	text, _, _ := strings.Cut(rest, "\n")
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
 }

@@ -1,10 +1,8 @@
 package tests_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -34,7 +32,7 @@ func TestCrowd(t *testing.T) {
 			most, kib := 0.0, 0
 			start := time.Now()
 			a.run(4, 1000, func() {
-				most, kib = max(most, s.metric("hadrain_responder_connections")), max(kib, memory(s.t, s.process.Pid(), "RssAnon"))
+				most, kib = max(most, s.metric("hadrain_responder_connections")), max(kib, s.process.Memory(s.t, "RssAnon"))
 			})
 			t.Logf("%d checks in %v, %d of them without a reply; %.0f connections at most, %.0f accepted, %.0f evicted, %d KiB", a.total,
 				time.Since(start).Round(time.Millisecond), len(a.failures), most, s.metric("hadrain_responder_connections_total"),
@@ -80,27 +78,17 @@ func (s *service) resources() resources {
 	return resources{s.metric("hadrain_responder_connections"), s.metric("go_goroutines"), s.metric("process_open_fds")}
 }
 
-// metric returns the value of a metric without labels, on a connection of its
-// own, -1 if there is none.
+// metric returns the value of a metric without labels, -1 if there is none.
 func (s *service) metric(name string) float64 {
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.http.Addr().String()+"/metrics", nil)
+	text, err := scrape(s.t, s.http.Addr().String())
 	if err != nil {
 		s.t.Error(err)
 		return -1
 	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
+	value, err := valueOf(text, name)
 	if err != nil {
 		s.t.Error(err)
 		return -1
 	}
-	defer func() { _ = resp.Body.Close() }()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		var value float64
-		if n, _ := fmt.Sscanf(lines.Text(), name+" %g", &value); n == 1 {
-			return value
-		}
-	}
-	s.t.Errorf("there is no metric %s", name)
-	return -1
+	return value
 }

@@ -71,6 +71,15 @@ func listen(t *testing.T) *net.TCPListener {
 	return l
 }
 
+// unused returns an address of loopback that nobody uses, for a daemon that opens
+// its port itself.
+func unused(t *testing.T) string {
+	t.Helper()
+	l := listen(t)
+	_ = l.Close() // the daemon binds it in a moment
+	return l.Addr().String()
+}
+
 func (s *stack) statePath() string { return filepath.Join(s.dir, "state") }
 
 func (s *stack) startRender() {

@@ -74,6 +74,21 @@ func (p *Process) cleanup() {
 // Pid returns the program's process id, also after it has exited.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
+// Memory returns an amount of memory that proc_pid_status(5) names, in KiB, such as
+// VmHWM, the most that was resident, or RssAnon, what is and belongs to no file.
+func (p *Process) Memory(t testing.TB, name string) (kib int) {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "\n"+name+":")
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatalf("%s of %s: %v", name, p.name, err)
+	}
+	return kib
+}
+
 // Output returns what the program has printed so far.
 func (p *Process) Output() string { return p.out.String() }
 

@@ -56,3 +56,10 @@ func TestProcessPauseResume(t *testing.T) {
 	p.WaitOutput(t, "poked")
 	p.Pause(t) // and the cleanup still ends it
 }
+
+func TestProcessMemory(t *testing.T) {
+	p := testpeer.Start(t, exec.Command("sleep", "1000"))
+	if now, most := p.Memory(t, "VmRSS"), p.Memory(t, "VmHWM"); now <= 0 || now > most {
+		t.Errorf("%d KiB resident, at most %d", now, most)
+	}
+}

@@ -73,7 +73,7 @@ func (f *field) round(s *subject, changes int) {
 	}
 	got.change = median(took)
 	got.cpu = (cpu(f.b, p.Pid()) - used) / time.Duration(changes)
-	got.memory, got.anonymous = memory(f.b, p.Pid(), "VmHWM"), memory(f.b, p.Pid(), "RssAnon")
+	got.memory, got.anonymous = memory(f.b, p, "VmHWM"), memory(f.b, p, "RssAnon")
 	s.samples = append(s.samples, got)
 	if s.finish != nil {
 		s.finish()

@@ -5,9 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"hadrain/internal/testpeer"
 )
 
 // cpu returns what the threads of a process have used so far.
@@ -31,20 +32,10 @@ func cpu(b *testing.B, pid int) (sum time.Duration) {
 	return sum
 }
 
-// memory returns an amount of memory of a process, in MiB: VmHWM is the most
-// that was resident, RssAnon what is and belongs to no file.
-func memory(b *testing.B, pid int, name string) float64 {
+// memory returns an amount of memory of a process, in MiB.
+func memory(b *testing.B, p *testpeer.Process, name string) float64 {
 	b.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(data), name+":")
-	var kib float64
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		b.Fatalf("%s of process %d: %v", name, pid, err)
-	}
-	return kib / 1024
+	return float64(p.Memory(b, name)) / 1024
 }
 
 func median[T int64 | float64 | time.Duration](list []T) T {
