@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -39,9 +38,4 @@ func Lock(path string) (release func() error, err error) {
 		err = ErrLocked
 	}
 	return nil, errors.Join(fmt.Errorf("locking %s with %s: %w", path, name, err), f.Close())
-}
-
-// escapeGlob quotes what filepath.Glob would expand.
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }

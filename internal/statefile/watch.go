@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -17,7 +16,7 @@ const PollInterval = time.Second
 
 // restTime is the least time between two notices, so that somebody who changes
 // the file again and again, or is busy with others in its directory, gets no
-// loop of ours to run as often. It is less than render's time between two writes.
+// loop of ours to run as often. It is less than the default of render's --quiet.
 const restTime = 100 * time.Millisecond
 
 // Watch says on the returned channel that the file at path may have changed,
@@ -28,11 +27,7 @@ const restTime = 100 * time.Millisecond
 // follows none for a tenth of a second.
 func Watch(ctx context.Context, path string) <-chan struct{} {
 	notices := make(chan struct{}, 1)
-	w := watch{
-		dir:     filepath.Dir(path),
-		ignore:  filepath.Join(filepath.Dir(path), strings.TrimSuffix(tempPattern(path), "*")),
-		notices: notices,
-	}
+	w := watch{path: path, dir: filepath.Dir(path), notices: notices}
 	go func() {
 		defer close(notices)
 		w.run(ctx)
@@ -41,8 +36,8 @@ func Watch(ctx context.Context, path string) <-chan struct{} {
 }
 
 type watch struct {
+	path    string
 	dir     string
-	ignore  string // prefix of the names of a writer's temporary files
 	notices chan<- struct{}
 
 	inotify *fsnotify.Watcher // nil while there is none to be had
@@ -101,7 +96,8 @@ func (w *watch) wait(ctx context.Context, tick <-chan time.Time) (event, ok bool
 		case <-tick:
 			return false, true
 		case event := <-events:
-			if !strings.HasPrefix(event.Name, w.ignore) {
+			// The directory is spelled otherwise: "./" before a relative name.
+			if !isTemp(w.path, filepath.Base(event.Name)) {
 				return true, true
 			}
 		case <-errors:

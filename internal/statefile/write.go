@@ -31,7 +31,7 @@ func Copy(path, from string) error {
 	if err := replaceable(path); err != nil {
 		return err
 	}
-	tmp := filepath.Join(filepath.Dir(path), strings.TrimSuffix(tempPattern(path), "*")+"link")
+	tmp := filepath.Join(filepath.Dir(path), tempPrefix(path)+"0")
 	info, err := os.Lstat(from)
 	if err == nil && info.Mode().IsRegular() && os.Link(from, tmp) == nil {
 		return install(tmp, path)
@@ -76,10 +76,10 @@ func install(tmp, path string) error {
 func replaceable(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("writing state: %w", err)
+		return fmt.Errorf("writing: %w", err)
 	}
 	if err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
-		return fmt.Errorf("writing state: %s is not a regular file (%s)", path, info.Mode().Type())
+		return fmt.Errorf("writing %s: not a regular file (%s)", path, info.Mode().Type())
 	}
 	if err := sweep(path, ours); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -90,7 +90,7 @@ func replaceable(path string) error {
 // stage writes data to a temporary file beside path, complete in content, mode
 // and owner, and returns its name. On failure it leaves nothing behind.
 func stage(path, like string, data []byte) (string, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), tempPattern(path))
+	tmp, err := os.CreateTemp(filepath.Dir(path), tempPrefix(path)+"*")
 	if err != nil {
 		return "", unnamed(err)
 	}
@@ -132,8 +132,6 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func tempPattern(path string) string { return "." + filepath.Base(path) + ".tmp-*" }
-
 // Touch sets the modification time of the file at path to at, the time of the
 // last accepted read.
 func Touch(path string, at time.Time) error {
@@ -149,14 +147,30 @@ func Sweep(path string) error { return sweep(path, func(string) bool { return tr
 
 // sweep is Sweep, with an error only of what counts and stays.
 func sweep(path string, counts func(name string) bool) error {
-	names, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(path)), tempPattern(path)))
+	dir := filepath.Dir(path)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("sweeping beside %s: %w", path, err)
+		return err
 	}
-	for _, name := range names {
+	for _, entry := range entries {
+		if !isTemp(path, entry.Name()) {
+			continue
+		}
+		name := filepath.Join(dir, entry.Name())
 		if gone := os.Remove(name); gone != nil && !errors.Is(gone, fs.ErrNotExist) && counts(name) {
 			err = errors.Join(err, gone)
 		}
 	}
 	return err
+}
+
+// tempPrefix begins the name of a temporary file of path. A number follows.
+func tempPrefix(path string) string { return "." + filepath.Base(path) + ".tmp-" }
+
+// isTemp reports whether name, without its directory, is one that Write and Copy
+// give a temporary file of path. Those of a neighbour that is called NAME.tmp-2 are
+// not.
+func isTemp(path, name string) bool {
+	number, ok := strings.CutPrefix(name, tempPrefix(path))
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }

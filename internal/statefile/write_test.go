@@ -95,21 +95,6 @@ func TestTheSameTroubleHasTheSameText(t *testing.T) {
 	}
 }
 
-func TestSweep(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a[b]*")
-	must(t, os.Mkdir(dir, 0o755))
-	path := filepath.Join(dir, "state")
-	for _, name := range []string{".state.tmp-1", ".state.tmp-22", "state", ".other.tmp-1", ".state.lock"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
-	}
-	must(t, statefile.Sweep(path))
-	entries, err := os.ReadDir(dir)
-	must(t, err)
-	if len(entries) != 3 {
-		t.Errorf("after Sweep: %v, want .other.tmp-1, .state.lock and state", entries)
-	}
-}
-
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	release, err := statefile.Lock(path)
