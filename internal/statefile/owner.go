@@ -2,33 +2,61 @@ package statefile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
 )
 
-// resemble gives tmp the mode, the access control list and, where permitted, the
-// owner and group of the regular file like. If there is none it gives mode 0644.
-func resemble(tmp *os.File, like string) error {
-	info, err := os.Lstat(like)
-	if err != nil || !info.Mode().IsRegular() {
-		return tmp.Chmod(0o644)
+// traits are what a file passes on to the one that takes its place.
+type traits struct {
+	perm  fs.FileMode
+	owner *syscall.Stat_t // nil: whoever writes
+	acl   []byte          // nil: no access control list
+}
+
+// traitsAt returns those of the file at path, and of the file that a link there
+// leads to. A file that takes no other's place can be read by everybody; one that
+// nobody may look at says nothing about its mode, so that the least is due.
+func traitsAt(path string) traits {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return traits{perm: 0o600}
+	case err != nil || !info.Mode().IsRegular():
+		return traits{perm: 0o644}
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
-		err := tmp.Chown(int(owner.Uid), int(owner.Gid))
+	return traitsOf(info, path)
+}
+
+// traitsOf returns those of the regular file that info is of.
+func traitsOf(info fs.FileInfo, name string) traits {
+	t := traits{perm: info.Mode().Perm(), acl: readACL(name)}
+	t.owner, _ = info.Sys().(*syscall.Stat_t)
+	return t
+}
+
+// give gives them to tmp, the owner and the group where permitted.
+func (t traits) give(tmp *os.File) error {
+	if t.owner != nil {
+		err := tmp.Chown(int(t.owner.Uid), int(t.owner.Gid))
 		if forbidden(err) {
-			err = tmp.Chown(-1, int(owner.Gid))
+			err = tmp.Chown(-1, int(t.owner.Gid))
 		}
 		if err != nil && !forbidden(err) {
 			return err
 		}
 	}
-	if err := tmp.Chmod(info.Mode().Perm()); err != nil {
+	if err := tmp.Chmod(t.perm); err != nil {
 		return err
 	}
-	keepACL(tmp.Name(), like)
+	keepACL(tmp.Name(), t.acl)
 	return nil
 }
+
+// openName returns a name that leads to the file that f is, whatever became of
+// the one that it was opened by.
+func openName(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // forbidden reports whether err is of somebody who may not give a file away. Only
 // root may; anybody else may choose among their own groups. In a user namespace,
@@ -51,19 +79,27 @@ func ours(path string) bool {
 // accessACL is the attribute that Linux keeps access control lists in.
 const accessACL = "system.posix_acl_access"
 
-// keepACL gives tmp the access control list of like, or none. Without it the mode
+// keepACL gives tmp the access control list acl, or none. Without it the mode
 // would say something else: with a list, the bits of the group are the most that
 // anybody in the list has. A file system without lists has nothing to keep, and
 // one that is refused is worth less than the content.
-func keepACL(tmp, like string) {
-	size, err := syscall.Getxattr(like, accessACL, nil)
-	if err != nil || size == 0 {
+func keepACL(tmp string, acl []byte) {
+	if acl == nil {
 		// It may have inherited one from its directory.
 		_ = syscall.Removexattr(tmp, accessACL)
 		return
 	}
-	acl := make([]byte, size)
-	if size, err = syscall.Getxattr(like, accessACL, acl); err == nil {
-		_ = syscall.Setxattr(tmp, accessACL, acl[:size], 0)
+	_ = syscall.Setxattr(tmp, accessACL, acl, 0)
+}
+
+func readACL(name string) []byte {
+	size, err := syscall.Getxattr(name, accessACL, nil)
+	if err != nil || size == 0 {
+		return nil
 	}
+	acl := make([]byte, size)
+	if size, err = syscall.Getxattr(name, accessACL, acl); err != nil {
+		return nil
+	}
+	return acl[:size]
 }

@@ -168,17 +168,6 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Across file systems, and of a link, it is copied as well.
-func TestCopyFromElsewhere(t *testing.T) {
-	from, path := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "path")
-	must(t, os.WriteFile(from, []byte("x"), 0o600))
-	must(t, os.Symlink(from, from+"-link"))
-	must(t, statefile.Copy(path, from+"-link"))
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || read(t, path) != "x" {
-		t.Errorf("the copy: %v, %v", info, err)
-	}
-}
-
 // Where files can be made and not removed, as with chattr +a, they do not become
 // ever more.
 func TestWriteLeavesNoHeap(t *testing.T) {

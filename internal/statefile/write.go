@@ -19,36 +19,49 @@ import (
 //
 // An existing file keeps its mode, its access control list and, where permitted,
 // its owner and group; a new one gets 0644, whatever the umask. A symbolic link
-// is replaced, not followed: see [Follow]. Anything else but a regular file is
-// refused.
-func Write(path string, data []byte) error { return write(path, path, data) }
-
-// Copy puts a copy of the file from in place of the one at path, as [Write] does,
-// with the mode and the owner of from. Where both are in a file system with hard
-// links it takes no space, so that it works on a full disk. Neither file must be
-// written to in place.
-func Copy(path, from string) error {
+// is replaced, not followed: see [Follow]. The content may be a secret that was
+// moved, with a link left in its place: so the new file gets all that from the
+// file that the link leads to, as if that were at path. It gets 0600 if that file
+// is where the caller may not look, and 0644 if there is none. Anything else but a
+// regular file is refused.
+func Write(path string, data []byte) error {
 	if err := replaceable(path); err != nil {
 		return err
 	}
-	tmp := filepath.Join(filepath.Dir(path), tempPrefix(path)+"0")
-	info, err := os.Lstat(from)
-	if err == nil && info.Mode().IsRegular() && os.Link(from, tmp) == nil {
-		return install(tmp, path)
-	}
-	data, err := ReadRegular(from, MaxSize)
+	return put(path, data, traitsAt(path))
+}
+
+// Copy puts a copy of the file from in place of the one at path, as [Write] does,
+// with the mode, the access control list, the owner and the group of the file that
+// was read: of the one that from leads to, if it is a link. Where both are in a file
+// system with hard links it takes no space, so that it works on a full disk. Neither
+// file must be written to in place.
+func Copy(path, from string) error {
+	f, info, err := openRegular(from)
 	if err != nil {
 		return fmt.Errorf("copying: %w", err)
 	}
-	return write(path, from, data)
-}
-
-// write puts data at path, with mode and owner of the file like, if there is one.
-func write(path, like string, data []byte) error {
+	defer func() { _ = f.Close() }() // nothing was written
 	if err := replaceable(path); err != nil {
 		return err
 	}
-	tmp, err := stage(path, like, data)
+	if tmp := filepath.Join(filepath.Dir(path), tempPrefix(path)+"0"); os.Link(from, tmp) == nil {
+		// It has not become another file meanwhile, and is no link.
+		if linked, err := os.Lstat(tmp); err == nil && os.SameFile(linked, info) {
+			return install(tmp, path)
+		}
+		_ = os.Remove(tmp) // else with the next write
+	}
+	data, err := readAtMost(f, info.Size(), MaxSize)
+	if err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return put(path, data, traitsOf(info, openName(f)))
+}
+
+// put puts a file with data and these traits at path.
+func put(path string, data []byte, t traits) error {
+	tmp, err := stage(path, data, t)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
@@ -89,12 +102,12 @@ func replaceable(path string) error {
 
 // stage writes data to a temporary file beside path, complete in content, mode
 // and owner, and returns its name. On failure it leaves nothing behind.
-func stage(path, like string, data []byte) (string, error) {
+func stage(path string, data []byte, t traits) (string, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), tempPrefix(path)+"*")
 	if err != nil {
 		return "", unnamed(err)
 	}
-	err = errors.Join(unnamed(fill(tmp, like, data)), unnamed(tmp.Close()))
+	err = errors.Join(unnamed(fill(tmp, data, t)), unnamed(tmp.Close()))
 	if err != nil {
 		return "", errors.Join(err, unnamed(os.Remove(tmp.Name())))
 	}
@@ -114,11 +127,11 @@ func unnamed(err error) error {
 	return err
 }
 
-func fill(tmp *os.File, like string, data []byte) error {
+func fill(tmp *os.File, data []byte, t traits) error {
 	if _, err := tmp.Write(data); err != nil {
 		return err
 	}
-	if err := resemble(tmp, like); err != nil {
+	if err := t.give(tmp); err != nil {
 		return err
 	}
 	return tmp.Sync()
