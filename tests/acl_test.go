@@ -38,8 +38,7 @@ func (s *stack) hadrain(token string, args ...string) (output string, code int) 
 func TestShippedPolicies(t *testing.T) {
 	for _, keyList := range []bool{false, true} {
 		t.Run(fmt.Sprintf("enable_key_list_policy=%t", keyList), func(t *testing.T) {
-			s := newRenderStack(t, testpeer.ConsulConfig{Token: master, HCL: fmt.Sprintf(
-				"acl { enabled = true\n default_policy = \"deny\"\n enable_key_list_policy = %t\n tokens { initial_management = %q } }", keyList, master)})
+			s := aclConsul(t, fmt.Sprintf("enable_key_list_policy = %t", keyList))
 			tokens := map[string]string{
 				"nothing": "", "unknown": "22222222-0000-4000-8000-000000000002",
 			}

@@ -17,7 +17,7 @@ func BenchmarkEndToEnd(b *testing.B) {
 	s := &stack{t: b, root: "hadrain", dir: testpeer.Dir(b)}
 	s.consul = testpeer.Consul(b, testpeer.ConsulConfig{})
 	s.kv = s.consul.Client(b).KV()
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.fill(1000)
 	p := s.run(nil)
 	s.wantKeys(p, 1000)

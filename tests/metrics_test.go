@@ -64,7 +64,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	promtool := testpeer.Need(t, "promtool")
 	s := newRenderStack(t, testpeer.ConsulConfig{})
 	s.agent, s.http = listen(t), listen(t)
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	source := filepath.Join(s.dir, "source")
 	write(t, source, `{{ desired "web/a" }}`)
 	addr := unused(t)

@@ -43,7 +43,7 @@ func newNginxStack(t *testing.T) *nginxStack {
 	if err := os.Mkdir(filepath.Dir(n.upstream), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	n.put(".hadrain", "v1 id="+sentinelID)
+	n.mark()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(n.dir, "http.sock"))
 	}

@@ -17,7 +17,7 @@ import (
 
 func TestRenderTakesABurst(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	addr := unused(t)
 	p := s.run(nil, "--http.listen", addr)
 	s.wantRows(p)
@@ -40,7 +40,7 @@ func TestRenderTakesABurst(t *testing.T) {
 // Keys that only a transaction can write, and values at Consul's limit.
 func TestRenderTakesStrangeKeysAndValues(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	big := strings.Repeat("x", 512<<10)
 	var ops consulapi.TxnOps
 	for key, value := range map[string]string{
@@ -66,7 +66,7 @@ func TestRenderTakesStrangeKeysAndValues(t *testing.T) {
 // Whenever render is killed, the file is whole, and the next one starts.
 func TestRenderKilledAtAnyMoment(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.fill(200)
 	start := func() *testpeer.Process {
 		cmd := s.renderCommand("--quiet", "10ms")
@@ -115,7 +115,7 @@ func TestRenderKilledAtAnyMoment(t *testing.T) {
 
 func TestRenderLockAndUsage(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	p := s.run(nil)
 	s.wantRows(p)
 	second := s.run(nil)

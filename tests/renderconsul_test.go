@@ -29,7 +29,7 @@ func TestRenderWithCertificates(t *testing.T) {
 	cert, key := pair("consul", time.Now().Add(time.Hour))
 	s := newRenderStack(t, testpeer.ConsulConfig{HTTPS: true, HCL: fmt.Sprintf(
 		"tls { https { verify_incoming = true\n ca_file = %q\n cert_file = %q\n key_file = %q } }", ca, cert, key)})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 
 	mine := file("mine.pem", testpeer.NewAuthority(t).PEM())
@@ -51,7 +51,7 @@ func TestRenderWithCertificates(t *testing.T) {
 func TestRenderBehindAnAgentWhoseServerHangs(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
 	agent := testpeer.ConsulAgent(t, s.consul, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	p := s.run(nil, "--consul-addr", agent.Addr())
 	s.wantRows(p, "web/a drain")
@@ -71,7 +71,7 @@ func TestRenderBehindAnAgentWhoseServerHangs(t *testing.T) {
 // SIGHUP changes the template of a running render, and its list; not a mistake.
 func TestRenderReloads(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	source, list, made := filepath.Join(s.dir, "t.tmpl"), filepath.Join(s.dir, "templates.yml"), filepath.Join(s.dir, "made")
 	write(t, source, `one {{ desired "web/a" }}`)

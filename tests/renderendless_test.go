@@ -13,7 +13,7 @@ import (
 // state, nor other templates, nor the end of render; and it is reported.
 func TestRenderGivesUpOnAnEndlessTemplate(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	endless, other, list := filepath.Join(s.dir, "endless"), filepath.Join(s.dir, "other"), filepath.Join(s.dir, "list")
 	write(t, endless, "{{ range loop 900000000000 }}{{ end }}x")
 	write(t, other, `{{ desired "a" }}`)

@@ -88,7 +88,7 @@ func TestRenderSurvivesTheDisk(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newRenderStack(t, testpeer.ConsulConfig{})
 			s.mount(tc.options)
-			s.put(".hadrain", "v1 id="+sentinelID)
+			s.mark()
 			s.put("web/a", "drain")
 			p := s.run(nil)
 			s.wantRows(p, "web/a drain")
@@ -117,7 +117,7 @@ func TestRenderRidesOutALostLeader(t *testing.T) {
 	servers := testpeer.ConsulCluster(t, 3, testpeer.ConsulConfig{})
 	s := &stack{t: t, root: "hadrain", dir: testpeer.Dir(t), consul: servers[0]}
 	s.kv = s.consul.Client(t).KV()
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	p := s.run(nil)
 	s.wantRows(p, "web/a drain")

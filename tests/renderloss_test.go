@@ -18,7 +18,7 @@ func TestRenderKeepsTheFileWhenConsulLosesItsData(t *testing.T) {
 		s.put("web/a", "ready")
 		s.put("web/a", "drain") // moves the index
 	}
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	p := s.run(nil)
 	s.wantRows(p, "web/a drain")
 	s.consul.Stop(t)
@@ -30,14 +30,14 @@ func TestRenderKeepsTheFileWhenConsulLosesItsData(t *testing.T) {
 	p.WaitOutput(t, "reason=wrong_sentinel")
 	s.wantRows(p, "web/a drain")
 	s.put("web/b", "maint")
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.wantRows(p, "web/b maint")
 }
 
 // An agent that hangs takes connections and answers nothing.
 func TestRenderRecoversFromAHungAgent(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	p := s.run(nil)
 	s.wantRows(p, "web/a drain")
@@ -55,7 +55,7 @@ func TestRenderRecoversFromAHungAgent(t *testing.T) {
 func TestRenderNeverPublishesAPart(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{Persistent: true})
 	const keys = 20_000
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.fill(keys)
 	s.consul.Kill(t)
 	var paths []string
@@ -81,7 +81,7 @@ func TestRenderNeverPublishesAPart(t *testing.T) {
 
 func TestRenderFollowsASnapshotRestore(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	p := s.run(nil)
 	s.wantRows(p, "web/a drain")

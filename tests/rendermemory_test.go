@@ -10,7 +10,7 @@ import (
 // Code that only the start needed is not resident once the file is there.
 func TestRenderForgetsItsStart(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	cmd := s.renderCommand()
 	cmd.Path = testpeer.BuildPlain(t, "hadrain-render") // the race detector's own memory would hide it

@@ -21,7 +21,7 @@ import (
 func TestRenderRecoversFromABlackHole(t *testing.T) {
 	here, there := newWire(t)
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	l := there.listen()
 	go forward(l, strings.TrimPrefix(s.consul.Addr(), "unix://")) // ends with l
@@ -68,7 +68,7 @@ func TestRenderFollowsTheNextLeader(t *testing.T) {
 	s.kv = s.consul.Client(t).KV()
 	const keys = 2000
 	s.fill(keys)
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	p := s.run(nil)
 	s.wantKeys(p, keys)
 	servers[leader].Kill(t)
@@ -97,7 +97,7 @@ func TestRenderFollowsTheNextLeader(t *testing.T) {
 // A token is deleted while Consul holds a read that was authorised by it.
 func TestRenderWaitsForAnotherToken(t *testing.T) {
 	s := aclConsul(t)
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	s.policy("read", readAll)
 	token := s.token("read")
@@ -122,7 +122,7 @@ func TestRenderWaitsForAnotherToken(t *testing.T) {
 // Somebody deletes everything, by the command that everybody knows.
 func TestRenderKeepsTheFileWhenThePrefixIsDeleted(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	p := s.run(nil)
 	s.wantRows(p, "web/a drain")
@@ -134,7 +134,7 @@ func TestRenderKeepsTheFileWhenThePrefixIsDeleted(t *testing.T) {
 	p.WaitOutput(t, "reason=no_sentinel")
 	s.wantRows(p, "web/a drain")
 	s.put("web/a", "maint")
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.wantRows(p, "web/a maint")
 }
 
@@ -144,7 +144,7 @@ func TestRenderTakesAHundredThousandKeys(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
 	const keys = 100_000
 	s.fill(keys)
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	cmd := s.renderCommand("--start-timeout", "1m")
 	cmd.Path = testpeer.BuildPlain(t, "hadrain-render")
 	p := testpeer.Start(t, cmd)

@@ -11,11 +11,12 @@ import (
 	"hadrain/internal/testpeer"
 )
 
-const master = "11111111-0000-4000-8000-000000000001"
-
-func aclConsul(t *testing.T) *stack {
-	return newRenderStack(t, testpeer.ConsulConfig{Token: master, HCL: fmt.Sprintf(
-		"acl { enabled = true\n default_policy = \"deny\"\n tokens { initial_management = %q } }", master)})
+// aclConsul is a render stack whose Consul denies by default. more are lines of its
+// section acl.
+func aclConsul(t *testing.T, more ...string) *stack {
+	t.Helper()
+	return newRenderStack(t, testpeer.ConsulConfig{Token: managementToken, HCL: fmt.Sprintf(
+		"acl { enabled = true\n default_policy = \"deny\"\n tokens { initial_management = %q }\n%s }", managementToken, strings.Join(more, "\n"))})
 }
 
 // policy makes rules the policy called name.
@@ -62,7 +63,7 @@ const (
 // it and status 200. Neither is a state.
 func TestRenderRefusesWhatItMayNotRead(t *testing.T) {
 	s := aclConsul(t)
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	s.policy("none", readNone)
 	s.policy("part", readPart)
@@ -73,12 +74,12 @@ func TestRenderRefusesWhatItMayNotRead(t *testing.T) {
 	s.refused(nil, "acl_anonymous", "--token-file")
 	s.refused([]string{"CONSUL_HTTP_TOKEN_FILE=" + tokenFile}, "token", tokenFile, "empty")
 	s.refused([]string{"CONSUL_HTTP_TOKEN=22222222-0000-4000-8000-000000000002"}, "http_403", "unknown, deleted or expired")
-	s.refused([]string{"CONSUL_HTTP_TOKEN=" + master, "CONSUL_NAMESPACE=team"}, "http_400", "Consul Enterprise")
+	s.refused([]string{"CONSUL_HTTP_TOKEN=" + managementToken, "CONSUL_NAMESPACE=team"}, "http_400", "Consul Enterprise")
 }
 
 func TestRenderSurvivesChangesOfItsToken(t *testing.T) {
 	s := aclConsul(t)
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("web/a", "drain")
 	s.policy("read", readAll)
 	first := s.token("read")

@@ -39,7 +39,7 @@ func runbookScript(t *testing.T, heading string) string {
 // load balancers know, and no server changes meanwhile.
 func TestRunbookAfterALossOfData(t *testing.T) {
 	s := newRenderStack(t, testpeer.ConsulConfig{})
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.put("canary", "drain # chg-123 \"a  b\"")
 	s.put("web/a", "drain")
 	p := s.run(nil)

@@ -18,7 +18,10 @@ import (
 	"hadrain/internal/testpeer"
 )
 
-const sentinelID = "6f1c2b7e-0000-4000-8000-000000000001"
+const (
+	sentinelID      = "6f1c2b7e-0000-4000-8000-000000000001"
+	managementToken = "3a3bfa2b-4f3b-4d38-9a17-3c8f0f0c7a11" // may do anything in a Consul with ACLs
+)
 
 // A stack is a whole load balancer and its Consul: Consul, render, responder
 // and HAProxy, with nothing between them but what production has.
@@ -54,7 +57,7 @@ func newStack(t *testing.T, o options) *stack {
 	s.agent, s.http = listen(t), listen(t)
 	s.consul = testpeer.Consul(t, o.consul)
 	s.kv = s.consul.Client(t).KV()
-	s.put(".hadrain", "v1 id="+sentinelID)
+	s.mark()
 	s.startRender()
 	s.startResponder(o.responder...)
 	s.haproxy = testpeer.HAProxy(t, testpeer.HAProxyConfig{Binary: o.haproxy, Config: s.haproxyConfig(o.servers)})
@@ -137,6 +140,12 @@ func (s *stack) put(key, value string) {
 	if _, err := s.kv.Put(&consulapi.KVPair{Key: s.root + "/state/" + key, Value: []byte(value)}, nil); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// mark puts the sentinel, as hadrain init does.
+func (s *stack) mark() {
+	s.t.Helper()
+	s.put(".hadrain", "v1 id="+sentinelID)
 }
 
 func (s *stack) delete(key string) {

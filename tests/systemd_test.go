@@ -11,9 +11,6 @@ import (
 	"hadrain/internal/testpeer"
 )
 
-// managementToken may do anything in the Consul of a balancer.
-const managementToken = "3a3bfa2b-4f3b-4d38-9a17-3c8f0f0c7a11"
-
 // A balancer is a load balancer as operators have it: a machine that booted
 // systemd, with Debian's HAProxy, Hadrain's units and a Consul.
 type balancer struct {
