@@ -40,6 +40,9 @@ type applier struct {
 	wake    chan struct{} // level trigger for offered and renewed
 	status  atomic.Pointer[statusjson.Template]
 	dropped chan struct{} // closed when the template is listed no more
+	ended   chan struct{} // closed when run has returned, without the lock
+
+	before <-chan struct{} // closed when nobody applies to the same file any more; nil: nobody does
 
 	listed Template // as the loop gave it last, for the loop alone
 
@@ -61,10 +64,16 @@ func newApplier(t Template, root string, log *slog.Logger, m *metrics) (*applier
 		return nil, err
 	}
 	path, err := statefile.Follow(t.Destination)
+	if err == nil {
+		err = statefile.CheckName(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.Source, err)
 	}
-	a := &applier{listed: t, path: path, metrics: m, log: log, wake: make(chan struct{}, 1), dropped: make(chan struct{})}
+	a := &applier{
+		listed: t, path: path, metrics: m, log: log,
+		wake: make(chan struct{}, 1), dropped: make(chan struct{}), ended: make(chan struct{}),
+	}
 	a.use(t, p)
 	a.show(time.Time{})
 	return a, nil
@@ -109,7 +118,15 @@ func (a *applier) poke() {
 // run applies what is offered until ctx ends, or until the template is dropped
 // and its command, if it runs, has given its verdict. It ends the lock.
 func (a *applier) run(ctx context.Context) error {
+	defer close(a.ended)
 	defer func() { _ = a.unlock() }() // nothing was written to the lock file
+	if a.before != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.before:
+		}
+	}
 	for {
 		var again <-chan time.Time
 		if a.disk {
@@ -123,7 +140,7 @@ func (a *applier) run(ctx context.Context) error {
 		case <-a.wake:
 		case <-again:
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !open(a.dropped) {
 			return nil // both were ready: nothing is begun any more
 		}
 		if r := a.renewed.Swap(nil); r != nil {
@@ -185,6 +202,9 @@ func (a *applier) show(applied time.Time) {
 // apply makes the destination say what the template makes of s, and runs the
 // command if that is new, or if no command has yet judged what is there.
 func (a *applier) apply(ctx context.Context, s *snapshot) error {
+	if err := a.lock(); err != nil {
+		return onDisk(err)
+	}
 	current, err := statefile.ReadRegular(a.path, statefile.MaxSize)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -200,9 +220,6 @@ func (a *applier) apply(ctx context.Context, s *snapshot) error {
 	}
 	if there && !undecided && bytes.Equal(current, output) {
 		return nil
-	}
-	if err := a.lock(); err != nil {
-		return onDisk(err)
 	}
 	if a.Command != "" && !undecided {
 		if err := a.keep(there); err != nil {

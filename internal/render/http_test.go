@@ -2,7 +2,8 @@ package render_test
 
 import (
 	"encoding/json"
-	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,27 +16,22 @@ import (
 
 func TestHTTPAndNotify(t *testing.T) {
 	r := newRig(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := r.serve()
 	var mu sync.Mutex
 	var told []string
-	r.cfg.Listen = given(l)
 	r.cfg.Notify = func(s string) { mu.Lock(); defer mu.Unlock(); told = append(told, s) }
 	ready := make(chan struct{})
 	r.cfg.Ready = func() { close(ready) }
 	r.delete(".hadrain")
 	r.start()
 	r.wantLog("reason=no_sentinel")
-	base := "http://" + l.Addr().String()
 	if code, body := fetch(t, base+"/readyz"); code != 503 || !strings.Contains(body, "hadrain init") {
 		t.Errorf("/readyz before the first sync: %d %q, want 503 and what to do", code, body)
 	}
 	r.put("a", "dran")
 	r.put("a b", "drain")
 	r.put(".hadrain", kv.FormatSentinel(idA))
-	<-ready
+	wantClosed(t, "ready", ready)
 	if code, body := fetch(t, base+"/readyz"); code != 200 {
 		t.Errorf("/readyz after the first sync: %d %q", code, body)
 	}
@@ -76,5 +72,37 @@ func TestHTTPAndNotify(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the service manager was not told %q:\n%s", want, text)
 		}
+	}
+}
+
+// What a healed disk brings shows at once, not with the next read, which may be
+// seconds away.
+func TestHealedDiskShowsAtOnce(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Join(t.TempDir(), "lib")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.cfg.State = filepath.Join(dir, "state")
+	base, ready := r.serve(), make(chan struct{})
+	r.cfg.Ready = func() { close(ready) }
+	r.delete(".hadrain")
+	r.start()
+	r.wantLog("reason=no_sentinel")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	r.put(".hadrain", kv.FormatSentinel(idA))
+	r.wantLog("the state file is not current")
+	if code, body := fetch(t, base+"/readyz"); code != 503 || !strings.Contains(body, dir) {
+		t.Errorf("/readyz without a directory: %d %q, want 503 and its name", code, body)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wantClosed(t, "ready", ready)
+	_, body := fetch(t, base+"/metrics")
+	if !strings.Contains(body, `hadrain_render_reads_total{outcome="unchanged"} 0`) {
+		t.Errorf("ready with another read only:\n%s", body)
 	}
 }

@@ -101,3 +101,37 @@ func TestCheckFollowsLinks(t *testing.T) {
 		return err == nil && len(f.Rows) == 0, r.log.String()
 	})
 }
+
+// A destination's link that leads elsewhere is followed at a reload: to another
+// file, but never to what is a template.
+func TestReloadFollowsLinksAnew(t *testing.T) {
+	r := newRig(t)
+	signals := make(chan os.Signal)
+	r.cfg.Reload = signals
+	out := r.template(`{{ desired "a" }}`, "")
+	source := r.cfg.Templates[0].Source
+	name := link(t, out)
+	r.cfg.Templates[0].Destination = name
+	point := func(to string) {
+		t.Helper()
+		if err := errors.Join(os.Remove(name), os.Symlink(to, name)); err != nil {
+			t.Fatal(err)
+		}
+		r.reload(signals)
+	}
+	r.start()
+	wantFile(t, out, "ready")
+	point(source)
+	r.wantLog("reloading: the templates before stay in use")
+	r.wantLog(source + " is a template itself")
+	r.put("a", "drain")
+	wantFile(t, out, "drain")
+	wantFile(t, source, `{{ desired "a" }}`)
+
+	// Nothing changed in Consul, and what is new is made all the same.
+	point(out + "-2")
+	wantFile(t, out+"-2", "drain")
+	r.put("a", "maint")
+	wantFile(t, out+"-2", "maint")
+	wantFile(t, out, "drain")
+}

@@ -21,6 +21,7 @@ type loop struct {
 	renderer renderer
 	out      *output                    // nil: no state file
 	appliers atomic.Pointer[[]*applier] // of further templates; only the loop changes the list
+	leaving  map[string]*applier        // by path, dropped ones that may still run
 	offered  *snapshot                  // last state, for templates that may be added; nil: none
 
 	spawn     func(*applier) // starts one that was added
@@ -95,7 +96,8 @@ func (l *loop) follow() {
 		l.accepted = health.Accepted
 		l.install()
 	}
-	l.publish(health)
+	l.show(health)
+	l.tell("WATCHDOG=1\n")
 }
 
 // render makes the file of read and installs it. If that fails the old one
@@ -119,13 +121,13 @@ func (l *loop) render(read *kv.Read) {
 	l.watch.Release(read)
 }
 
-// offer has all further templates applied to s. If templates may be added, s is
+// offer has all further templates applied to s. If any may be added by a reload, s is
 // kept: its keys take memory, but a template that is there has them anyway.
 func (l *loop) offer(s *snapshot) {
 	for _, a := range l.templates() {
 		a.offer(s)
 	}
-	if l.cfg.List != nil {
+	if l.cfg.List != nil || len(l.cfg.Templates) > 0 {
 		l.offered = s
 	}
 }
@@ -161,14 +163,14 @@ func (l *loop) put() error {
 	return l.out.touch(l.accepted)
 }
 
-// inspect looks at the file on disk. It runs at each event of its directory,
+// inspect looks at the file on disk. It runs soon after each event of its directory,
 // and each second: so it is also what tries again after a failed write.
 func (l *loop) inspect() {
 	if l.file == nil {
 		return
 	}
 	if l.out.dirty {
-		l.install()
+		l.reinstall()
 		return
 	}
 	found := l.out.look()
@@ -188,7 +190,14 @@ func (l *loop) inspect() {
 	}
 	l.metrics.putBacks.Inc()
 	l.out.dirty = true
+	l.reinstall()
+}
+
+// reinstall is install without a read, and what came of it is to be seen at once.
+func (l *loop) reinstall() {
 	l.install()
+	l.show(l.watch.Health())
+	l.tell("")
 }
 
 // logFailure logs when reads begin to fail, fail for another reason, or are

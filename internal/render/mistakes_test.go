@@ -28,6 +28,25 @@ func TestCommandThatStartsADaemon(t *testing.T) {
 	}
 }
 
+// A name without room for those of temporary files is an error at the start, and
+// at a reload.
+func TestLongName(t *testing.T) {
+	r := newListRig(t)
+	long := r.made(strings.Repeat("n", 221), "a.tmpl", "x")
+	cfg := r.cfg
+	cfg.Templates = []render.Template{long}
+	if err := render.Run(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), long.Destination+": the name has 221 bytes") {
+		t.Errorf("Run() = %v, want that the name is too long", err)
+	}
+	r.start()
+	r.want()
+	most := r.made(strings.Repeat("n", 220), "a.tmpl", "x")
+	most.Command = "true"
+	r.relist(long, most)
+	r.wantLog("the name has 221 bytes")
+	wantFile(t, most.Destination, "x")
+}
+
 // A state file that can never be is an error at the start.
 func TestStateIsNoFile(t *testing.T) {
 	r := newRig(t)

@@ -13,8 +13,8 @@ import (
 // that is not waited for when ctx ends, or when it takes too long.
 func (a *applier) execute(ctx context.Context, s *snapshot, current string) ([]byte, error) {
 	limit := cmp.Or(a.Timeout, DefaultTimeout)
-	tooLong := fmt.Errorf("template %s: it takes longer than %s, and cannot be interrupted: mend it, then restart hadrain-render", a.Source, limit)
-	if runs(a.endless) {
+	tooLong := fmt.Errorf("template %s: it takes longer than %s, and cannot be interrupted: mend it and reload; what runs ends with a restart only", a.Source, limit)
+	if open(a.endless) {
 		return nil, tooLong // a second one would take another processor
 	}
 	program, done := a.program, make(chan struct{})
@@ -36,15 +36,15 @@ func (a *applier) execute(ctx context.Context, s *snapshot, current string) ([]b
 		a.endless = done
 		return nil, tooLong
 	case <-ctx.Done():
-		if runs(done) {
+		if open(done) {
 			a.log.Warn("a template still runs, not waiting for it", "template", a.Source, "destination", a.Destination)
 		}
 		return nil, ctx.Err()
 	}
 }
 
-// runs reports whether an execution, if any, has not ended.
-func runs(done <-chan struct{}) bool {
+// open reports whether a channel, if there is one, was not closed yet.
+func open(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return false

@@ -3,7 +3,6 @@ package render_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,11 +67,7 @@ func newRefusalRig(t *testing.T, reason string) *refusalRig {
 		fmt.Fprint(w, says.body)
 	}))
 	t.Cleanup(server.Close)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.cfg.Listen, r.url = given(l), "http://"+l.Addr().String()
+	r.url = r.serve()
 	r.cfg.Consul = kv.Config{Address: server.URL, MaxBytes: 1500, Token: "t"}
 	r.cfg.MaxKeys = 1
 	if reason == kv.ACLAnonymous {

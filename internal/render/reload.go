@@ -20,7 +20,12 @@ func (l *loop) reload() {
 		l.log.Error("reloading: the certificates before stay in use", "error", err)
 	}
 	ok = l.list() && ok
-	ok = l.reread(l.cfg.Templates) && ok
+	if err := l.check(l.cfg.Templates); err != nil {
+		ok = false
+		l.log.Error("reloading: the templates before stay in use", "error", err)
+	} else {
+		ok = l.reread(l.cfg.Templates) && ok
+	}
 	l.metrics.reloaded(!ok)
 	if ok {
 		l.log.Info("reloaded", "templates", len(l.templates()))
@@ -32,20 +37,28 @@ func (l *loop) list() bool {
 	if l.cfg.List == nil {
 		return true
 	}
-	next := l.cfg
-	if l.out != nil {
-		next.State = l.out.path // a link may lead elsewhere by now
-	}
-	var err error
-	if next.Templates, err = l.cfg.List(); err == nil {
-		err = next.Check()
+	templates, err := l.cfg.List()
+	if err == nil {
+		err = l.check(templates)
 	}
 	if err != nil {
 		l.log.Error("reloading: the list of templates before stays in use", "error", err)
 		return false
 	}
-	l.cfg.Templates = next.Templates
+	l.cfg.Templates = templates
 	return true
+}
+
+// check returns an error if templates cannot be those of this process. It looks
+// anew also at those that are in use: their links may lead elsewhere by now, such
+// as to another one's source.
+func (l *loop) check(templates []Template) error {
+	next := l.cfg
+	next.Templates = templates
+	if l.out != nil {
+		next.State = l.out.path // where its link led at the start
+	}
+	return next.Check()
 }
 
 // reread makes the appliers those of templates, reading all sources again. A
@@ -74,10 +87,19 @@ func (l *loop) reread(templates []Template) bool {
 	l.appliers.Store(&after)
 	for _, a := range before {
 		l.log.Info("a template is listed no more, its file stays", "template", a.listed.Source, "destination", a.listed.Destination)
-		close(a.dropped)
+		l.drop(a)
 	}
 	l.forget(shown)
 	return ok
+}
+
+// drop ends a, once its command has given its verdict.
+func (l *loop) drop(a *applier) {
+	if l.leaving == nil {
+		l.leaving = map[string]*applier{}
+	}
+	l.leaving[a.path] = a
+	close(a.dropped)
 }
 
 // forget ends those of the series that are of no template in use.
@@ -120,10 +142,12 @@ func (l *loop) add(t Template) (*applier, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.lock(); err != nil {
+	if before := l.leaving[a.path]; before != nil && open(before.ended) {
+		a.before = before.ended // its lock, too, comes from there
+	} else if err := l.lockOf(a); err != nil {
 		return nil, err
 	}
-	l.sweep(a.path)
+	delete(l.leaving, a.path)
 	if l.offered != nil {
 		a.offer(l.offered)
 	}

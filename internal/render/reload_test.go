@@ -2,7 +2,6 @@ package render_test
 
 import (
 	"encoding/pem"
-	"net"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -26,11 +25,7 @@ func TestReloadTemplates(t *testing.T) {
 	r := newRig(t)
 	signals := make(chan os.Signal)
 	r.cfg.Reload = signals
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.cfg.Listen = given(l)
+	base := r.serve()
 	var mu sync.Mutex
 	var told []string
 	r.cfg.Notify = func(s string) { mu.Lock(); defer mu.Unlock(); told = append(told, s) }
@@ -54,11 +49,11 @@ func TestReloadTemplates(t *testing.T) {
 	r.wantLog("source.tmpl:2")
 	r.put("a", "maint")
 	wantFile(t, out, "two maint")
-	_, body := fetch(t, "http://"+l.Addr().String()+"/status.json")
+	_, body := fetch(t, base+"/status.json")
 	if !strings.Contains(body, "source.tmpl:2") {
 		t.Errorf("the status does not say that the template cannot be used:\n%s", body)
 	}
-	_, body = fetch(t, "http://"+l.Addr().String()+"/metrics")
+	_, body = fetch(t, base+"/metrics")
 	for _, want := range []string{
 		`hadrain_render_reloads_total{outcome="done"} 1`, `hadrain_render_reloads_total{outcome="failed"} 1`,
 		`hadrain_render_template_failures_total{destination="` + out + `",template="` + source + `"} 1`,
@@ -70,7 +65,7 @@ func TestReloadTemplates(t *testing.T) {
 
 	edit(`four {{ desired "a" }}`)
 	wantFile(t, out, "four maint")
-	if _, body = fetch(t, "http://"+l.Addr().String()+"/status.json"); strings.Contains(body, "source.tmpl:2") {
+	if _, body = fetch(t, base+"/status.json"); strings.Contains(body, "source.tmpl:2") {
 		t.Errorf("the mistake is still shown:\n%s", body)
 	}
 	if err := r.halt(); err != nil {

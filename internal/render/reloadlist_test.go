@@ -2,7 +2,7 @@ package render_test
 
 import (
 	"errors"
-	"net"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,11 +28,7 @@ func newListRig(t *testing.T) *listRig {
 	t.Helper()
 	r := &listRig{rig: newRig(t), signals: make(chan os.Signal)}
 	r.dir = filepath.Dir(r.cfg.State)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.cfg.Listen, r.url = given(listener), "http://"+listener.Addr().String()
+	r.url = r.serve()
 	r.cfg.Reload = r.signals
 	r.cfg.List = func() ([]render.Template, error) {
 		if list := r.list.Load(); list != nil {
@@ -92,19 +88,22 @@ func TestReloadList(t *testing.T) {
 		t.Errorf("locking a file that was added: %v, want that it is locked", err)
 	}
 
+	// Without a list that can be read, the templates before are read again all the same.
+	r.made("a", "a.tmpl", `A {{ desired "x" }}`)
 	r.relist()
 	r.wantLog("the list of templates before stays in use")
 	r.wantLog("templates.yml:3: no such thing")
 	r.wantMetric(`reloads_total{outcome="failed"} 1`, true)
+	wantFile(t, a.Destination, "A drain")
 	r.put("x", "maint")
-	wantFile(t, a.Destination, "a maint")
+	wantFile(t, a.Destination, "A maint")
 	wantFile(t, b.Destination, "b maint")
 
 	r.relist(b)
 	r.wantLog("listed no more")
 	r.put("x", "50%")
 	wantFile(t, b.Destination, "b 50%")
-	wantFile(t, a.Destination, "a maint")
+	wantFile(t, a.Destination, "A maint")
 	r.wantMetric(staleOf(a), false)
 	if _, body := fetch(t, r.url+"/status.json"); strings.Contains(body, a.Destination) {
 		t.Errorf("the status still shows %s:\n%s", a.Destination, body)
@@ -165,8 +164,15 @@ func TestReloadListWithMistakes(t *testing.T) {
 	r.wantMetric(staleOf(bad), false)
 }
 
-// A command that runs when its template is dropped still gives its verdict.
+// A command that runs when its template is dropped still gives its verdict, and a
+// template that is listed for the same file meanwhile waits for it.
 func TestReloadListWaitsForTheVerdict(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		t.Run(fmt.Sprintf("listed again: %t", again), func(t *testing.T) { waitForTheVerdict(t, again) })
+	}
+}
+
+func waitForTheVerdict(t *testing.T, again bool) {
 	r := newListRig(t)
 	a, b := r.made("a", "a.tmpl", `a {{ desired "x" }}`), r.made("b", "b.tmpl", "b")
 	fifo := filepath.Join(r.dir, "verdict")
@@ -180,10 +186,29 @@ func TestReloadListWaitsForTheVerdict(t *testing.T) {
 	r.relist(b)
 	wantFile(t, b.Destination, "b")
 	wantFile(t, a.Destination, "a ready")
+	if again {
+		more := r.made("a", "more.tmpl", `more {{ desired "x" }}`)
+		r.relist(more)
+		r.wantLog(`msg="a template was added" template=` + more.Source)
+		r.relist(b)
+		r.wantLog(`its file stays" template=` + more.Source)
+		r.relist(r.made("a", "again.tmpl", `again {{ desired "x" }}`))
+		r.wantLog("again.tmpl")
+	}
 	if err := os.WriteFile(fifo, []byte("1\n"), 0); err != nil {
 		t.Fatal(err)
 	}
-	wantFile(t, a.Destination, "") // put back: there was none
+	if !again {
+		wantFile(t, a.Destination, "") // put back: there was none
+		return
+	}
+	wantFile(t, a.Destination, "again ready")
+	if _, err := statefile.Lock(a.Destination); !errors.Is(err, statefile.ErrLocked) {
+		t.Errorf("locking a file that is listed again: %v, want that it is locked", err)
+	}
+	if log := r.log.String(); strings.Contains(log, "another process") {
+		t.Errorf("log:\n%s", log)
+	}
 }
 
 // Two files of one source have metrics of their own: what one fails at is not

@@ -145,9 +145,25 @@ func (r *rig) wantLog(text string) {
 	})
 }
 
-// given returns l where a configuration wants a function that listens.
-func given(l net.Listener) func() (net.Listener, error) {
-	return func() (net.Listener, error) { return l, nil }
+// serve has render serve HTTP, and returns the URL.
+func (r *rig) serve() string {
+	r.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.cfg.Listen = func() (net.Listener, error) { return l, nil }
+	return "http://" + l.Addr().String()
+}
+
+// wantClosed waits until c is closed.
+func wantClosed(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(testpeer.Timeout(t)):
+		t.Fatalf("no end of waiting: %s", what)
+	}
 }
 
 func fetch(t *testing.T, url string) (int, string) {

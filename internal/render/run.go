@@ -30,9 +30,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 		return err
 	}
 	l.reconnect = reconnect
-	unlock, err := l.lock()
-	defer func() { err = errors.Join(err, unlock()) }()
-	if err != nil {
+	defer func() { err = errors.Join(err, l.unlock()) }()
+	if err := l.lock(); err != nil {
 		return err
 	}
 	var listener net.Listener
@@ -101,27 +100,41 @@ func newLoop(cfg Config, log *slog.Logger) (*loop, error) {
 	return l, nil
 }
 
-// lock makes this process the only writer of all its files. The lock of the
-// state file ends with unlock, and those of templates with their appliers.
-func (l *loop) lock() (unlock func() error, err error) {
-	unlock = func() error { return nil }
+// lock makes this process the only writer of all its files. After an error it may
+// be that of some.
+func (l *loop) lock() error {
 	if l.out != nil {
 		if err := l.out.lock(); err != nil {
-			return unlock, err
+			return err
 		}
-		unlock = l.out.unlock
 		l.sweep(l.out.path)
 	}
-	for i, a := range l.templates() {
-		if err := a.lock(); err != nil {
-			for _, locked := range l.templates()[:i] {
-				err = errors.Join(err, locked.unlock())
-			}
-			return unlock, err
+	for _, a := range l.templates() {
+		if err := l.lockOf(a); err != nil {
+			return err
 		}
-		l.sweep(a.path)
 	}
-	return unlock, nil
+	return nil
+}
+
+// lockOf makes this process the only writer of a file of a template.
+func (l *loop) lockOf(a *applier) error {
+	if err := a.lock(); err != nil {
+		return fmt.Errorf("template %s: %w", a.Source, err)
+	}
+	l.sweep(a.path)
+	return nil
+}
+
+// unlock ends what lock did. No applier must run any more.
+func (l *loop) unlock() (err error) {
+	if l.out != nil {
+		err = l.out.unlock()
+	}
+	for _, a := range l.templates() {
+		err = errors.Join(err, a.unlock())
+	}
+	return err
 }
 
 // templates returns the appliers as they are listed now.

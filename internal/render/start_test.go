@@ -97,10 +97,19 @@ func TestSecondRenderIsRefused(t *testing.T) {
 		t.Errorf("Run() on a file in use = %v, want ErrLocked", err)
 	}
 	r.cfg.State = filepath.Join(t.TempDir(), "state")
+	out := r.template("x", "")
 	if err := render.Run(t.Context(), r.cfg, slog.New(slog.DiscardHandler)); !errors.Is(err, taken) {
 		t.Errorf("Run() on a port in use = %v, want %v", err, taken)
 	}
-	if unlock, err := statefile.Lock(r.cfg.State); err != nil || unlock() != nil {
+	// Both locks are free again, also if one of the files is in use.
+	busy, err := statefile.Lock(out)
+	if err != nil {
+		t.Fatalf("Lock() = %v, want that nobody holds it any more", err)
+	}
+	if err := render.Run(t.Context(), r.cfg, slog.New(slog.DiscardHandler)); !errors.Is(err, statefile.ErrLocked) || !strings.Contains(err.Error(), "source.tmpl") {
+		t.Errorf("Run() on another's file = %v, want ErrLocked and the template", err)
+	}
+	if unlock, err := statefile.Lock(r.cfg.State); err != nil || unlock() != nil || busy() != nil {
 		t.Errorf("Lock() = %v, want that nobody holds it any more", err)
 	}
 }

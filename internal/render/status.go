@@ -24,9 +24,8 @@ func newStatus(cfg *Config, host string) *statusjson.Render {
 	}
 }
 
-// publish makes the state as it is now visible: to HTTP, to Prometheus and to
-// the service manager.
-func (l *loop) publish(health kv.Health) {
+// show makes the state as it is now visible to HTTP and to Prometheus.
+func (l *loop) show(health kv.Health) {
 	status := *l.status.Load()
 	status.Synced = l.synced
 	status.LastContact, status.LastAccepted = health.Contact.UTC(), l.accepted.UTC()
@@ -42,7 +41,12 @@ func (l *loop) publish(health kv.Health) {
 	}
 	l.status.Store(&status)
 	l.metrics.setTimes(health.Contact, l.accepted)
-	l.cfg.Notify("WATCHDOG=1\nSTATUS=" + summary(&status))
+}
+
+// tell says what is shown to the service manager, behind other assignments, each
+// with its newline.
+func (l *loop) tell(others string) {
+	l.cfg.Notify(others + "STATUS=" + summary(l.status.Load()))
 	if l.synced && !l.told {
 		l.told = true
 		l.cfg.Notify("READY=1")

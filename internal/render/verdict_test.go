@@ -67,7 +67,7 @@ func TestPutBackOnAFullDisk(t *testing.T) {
 // Trouble with the disk ends without a change in Consul, and so does the failure.
 func TestTemplateHealsWithTheDisk(t *testing.T) {
 	r := newRig(t)
-	out := r.template(`{{ desired "a" }}`, "true")
+	r.template(`{{ desired "a" }}`, "true")
 	away := filepath.Join(t.TempDir(), "etc")
 	r.cfg.Templates[0].Destination = filepath.Join(away, "out")
 	if err := os.Mkdir(away, 0o755); err != nil {
@@ -95,7 +95,6 @@ func TestTemplateHealsWithTheDisk(t *testing.T) {
 	if n := strings.Count(r.log.String(), "applying a template failed"); n > 2 {
 		t.Errorf("logged %d times:\n%s", n, r.log)
 	}
-	wantFile(t, out, "")
 }
 
 // A verdict that was pending is none any more once there is no command.

@@ -51,10 +51,16 @@ func Target(path string) (string, error) {
 	if info, err := os.Lstat(at); err == nil && !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s: not a regular file (%s), so no file can be put there", at, info.Mode().Type())
 	}
-	if n := len(filepath.Base(at)); n > maxName {
-		return "", fmt.Errorf("%s: the name has %d bytes: want at most %d, temporary files beside it have longer ones", at, n, maxName)
+	return at, CheckName(at)
+}
+
+// CheckName returns an error if the name of the file at path is too long for
+// temporary files beside it.
+func CheckName(path string) error {
+	if n := len(filepath.Base(path)); n > maxName {
+		return fmt.Errorf("%s: the name has %d bytes: want at most %d, temporary files beside it have longer ones", path, n, maxName)
 	}
-	return at, nil
+	return nil
 }
 
 // Identity returns a name of the file at path, there or not, that is the same for
