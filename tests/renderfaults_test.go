@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hadrain/internal/statefile"
 	"hadrain/internal/testpeer"
@@ -109,6 +110,54 @@ func TestRenderSurvivesTheDisk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever somebody does to the file by hand is undone within a second, and said.
+func TestRenderUndoesWhatIsDoneByHand(t *testing.T) {
+	s := newRenderStack(t, testpeer.ConsulConfig{})
+	s.mark()
+	s.put("web/a", "drain")
+	p := s.run(nil)
+	s.wantRows(p, "web/a drain")
+	for command, says := range map[string]string{
+		`rm "$STATE"`:                                   "removed",
+		`mv "$STATE" "$STATE.old"`:                      "removed",
+		`sed -i s/drain/ready/ "$STATE"`:                "changed",
+		`echo 'web/b  maint' >>"$STATE"`:                "changed",
+		`: >"$STATE"`:                                   "changed",
+		`echo >"$STATE.x"; ln -f "$STATE"[.]x "$STATE"`: "changed",
+	} {
+		// On a busy machine one try may be late: the test, or render.
+		took := time.Hour
+		for n := 0; n < 5 && took > time.Second; n++ {
+			took = min(took, s.undone(p, command, says))
+		}
+		if took > time.Second {
+			t.Errorf("%s: it was undone after %v at best", command, took)
+		}
+	}
+}
+
+// undone runs a command that harms $STATE, and returns how long that lasted.
+func (s *stack) undone(p *testpeer.Process, command, says string) time.Duration {
+	s.t.Helper()
+	said := strings.Count(p.Output(), "somebody else: putting it back")
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Env = append(os.Environ(), "STATE="+s.statePath())
+	start := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	var log string
+	testpeer.WaitFor(s.t, "a message about "+command, func() (bool, string) {
+		log = p.Output()
+		return strings.Count(log, "somebody else: putting it back") > said, log
+	})
+	s.wantRows(p, "web/a drain")
+	if !strings.Contains(log[strings.LastIndex(log, "the state file was"):], "was "+says) {
+		s.t.Errorf("%s: want that it was %s:\n%s", command, says, log)
+	}
+	return time.Since(start)
 }
 
 // A cluster without a leader answers consistent reads with an error, after 7 s.
