@@ -31,8 +31,12 @@ func traitsAt(path string) traits {
 
 // traitsOf returns those of the regular file that info is of.
 func traitsOf(info fs.FileInfo, name string) traits {
-	t := traits{perm: info.Mode().Perm(), acl: readACL(name)}
+	t := traits{perm: info.Mode().Perm()}
 	t.owner, _ = info.Sys().(*syscall.Stat_t)
+	var err error
+	if t.acl, err = readACL(name); err != nil {
+		t.perm &^= 0o070 // perhaps of a list
+	}
 	return t
 }
 
@@ -47,15 +51,26 @@ func (t traits) give(tmp *os.File) error {
 			return err
 		}
 	}
-	if err := tmp.Chmod(t.perm); err != nil {
-		return err
+	return t.permit(tmp)
+}
+
+// permit gives tmp the access control list and the mode. With a list, the bits of
+// the group are the most that anybody in it has: alone they would give that to the
+// group. A list that is refused is worth less than the content.
+func (t traits) permit(tmp *os.File) error {
+	name, perm := openName(tmp), t.perm
+	if len(t.acl) > 0 {
+		if syscall.Setxattr(name, accessACL, t.acl, 0) == nil {
+			return nil // it has all bits of the mode
+		}
+		perm = without(t.acl, perm)
 	}
-	keepACL(tmp.Name(), t.acl)
-	return nil
+	_ = syscall.Removexattr(name, accessACL) // it may have inherited one from its directory
+	return tmp.Chmod(perm)
 }
 
 // openName returns a name that leads to the file that f is, whatever became of
-// the one that it was opened by.
+// the one that it was opened by: somebody may have put a link there.
 func openName(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // forbidden reports whether err is of somebody who may not give a file away. Only
@@ -74,32 +89,4 @@ func ours(path string) bool {
 	}
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || os.Geteuid() == 0 || int(sys.Uid) == os.Geteuid()
-}
-
-// accessACL is the attribute that Linux keeps access control lists in.
-const accessACL = "system.posix_acl_access"
-
-// keepACL gives tmp the access control list acl, or none. Without it the mode
-// would say something else: with a list, the bits of the group are the most that
-// anybody in the list has. A file system without lists has nothing to keep, and
-// one that is refused is worth less than the content.
-func keepACL(tmp string, acl []byte) {
-	if acl == nil {
-		// It may have inherited one from its directory.
-		_ = syscall.Removexattr(tmp, accessACL)
-		return
-	}
-	_ = syscall.Setxattr(tmp, accessACL, acl, 0)
-}
-
-func readACL(name string) []byte {
-	size, err := syscall.Getxattr(name, accessACL, nil)
-	if err != nil || size == 0 {
-		return nil
-	}
-	acl := make([]byte, size)
-	if size, err = syscall.Getxattr(name, accessACL, acl); err != nil {
-		return nil
-	}
-	return acl[:size]
 }

@@ -1,7 +1,6 @@
 package statefile_test
 
 import (
-	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +89,7 @@ func writeAs(t *testing.T, path string, who *syscall.SysProcAttr) {
 	data, err := os.ReadFile(os.Args[0])
 	must(t, err)
 	must(t, os.WriteFile(binary, data, 0o755))
+	must(t, os.Chmod(binary, 0o755)) // also where the directory gives it a list
 	cmd := exec.Command(binary)
 	cmd.Env = append(os.Environ(), writer+"="+path)
 	cmd.SysProcAttr = who
@@ -98,45 +98,6 @@ func writeAs(t *testing.T, path string, who *syscall.SysProcAttr) {
 	}
 	if got := read(t, path); got != "new" {
 		t.Errorf("content %q, want new", got)
-	}
-}
-
-// acl is "u::rw- u:12345:rw- g::r-- m::rw- o::---", as the kernel keeps it.
-func acl() []byte {
-	list := binary.LittleEndian.AppendUint32(nil, 2)
-	for _, entry := range [][3]uint32{{1, 6, 1<<32 - 1}, {2, 6, 12345}, {4, 4, 1<<32 - 1}, {16, 6, 1<<32 - 1}, {32, 0, 1<<32 - 1}} {
-		list = binary.LittleEndian.AppendUint16(list, uint16(entry[0]))
-		list = binary.LittleEndian.AppendUint16(list, uint16(entry[1]))
-		list = binary.LittleEndian.AppendUint32(list, entry[2])
-	}
-	return list
-}
-
-// The mode of a file with an access control list shows the most that anybody in
-// the list may do: without the list it would give that to the group.
-func TestWriteKeepsTheACL(t *testing.T) {
-	const name = "system.posix_acl_access"
-	path := filepath.Join(t.TempDir(), "state")
-	must(t, os.WriteFile(path, nil, 0o640))
-	if err := syscall.Setxattr(path, name, acl(), 0); err != nil {
-		testpeer.Missing(t, "a file system with access control lists: "+err.Error())
-	}
-	must(t, statefile.Write(path, []byte("x")))
-	got := make([]byte, 100)
-	n, err := syscall.Getxattr(path, name, got)
-	if err != nil || string(got[:n]) != string(acl()) {
-		t.Errorf("the list is now %x, %v, want %x", got[:max(n, 0)], err, acl())
-	}
-	// A list that is inherited, and that the file does not have, stays away.
-	must(t, syscall.Setxattr(filepath.Dir(path), "system.posix_acl_default", acl(), 0))
-	must(t, syscall.Removexattr(path, name))
-	must(t, os.Chmod(path, 0o600))
-	must(t, statefile.Write(path, []byte("x")))
-	if n, err := syscall.Getxattr(path, name, nil); err == nil {
-		t.Errorf("the file has now a list of %d bytes", n)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
-		t.Errorf("the mode is now %v, %v", info.Mode(), err)
 	}
 }
 

@@ -22,8 +22,6 @@ func secret(t *testing.T, path string) {
 	}
 }
 
-const accessACL = "system.posix_acl_access"
-
 // wantSecret fails the test unless there is a file that those may read, no others.
 func wantSecret(t *testing.T, path string) {
 	t.Helper()
