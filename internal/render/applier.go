@@ -1,12 +1,9 @@
 package render
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -32,6 +29,7 @@ type applier struct {
 
 	failed  string          // error of the last attempt; "": none
 	disk    bool            // the error was of the disk: try again soon
+	decided bool            // a verdict is in, but pending still stands
 	endless <-chan struct{} // closed when an execution that took too long has ended; nil: none
 	broken  error           // why the source cannot be used, so that program is an older one
 
@@ -197,54 +195,4 @@ func (a *applier) show(applied time.Time) {
 		status.Error = strings.TrimPrefix(a.failed+"; "+a.broken.Error(), "; ")
 	}
 	a.status.Store(status)
-}
-
-// apply makes the destination say what the template makes of s, and runs the
-// command if that is new, or if no command has yet judged what is there.
-func (a *applier) apply(ctx context.Context, s *snapshot) error {
-	if err := a.lock(); err != nil {
-		return onDisk(err)
-	}
-	current, err := statefile.ReadRegular(a.path, statefile.MaxSize)
-	there := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return onDisk(fmt.Errorf("reading the file to replace: %w", err))
-	}
-	output, err := a.execute(ctx, s, string(current))
-	if err != nil {
-		return err
-	}
-	undecided, err := exists(a.pending())
-	if err != nil {
-		return onDisk(err)
-	}
-	if there && !undecided && bytes.Equal(current, output) {
-		return nil
-	}
-	if a.Command != "" && !undecided {
-		if err := a.keep(there); err != nil {
-			return onDisk(err)
-		}
-	}
-	if err := statefile.Write(a.path, output); err != nil {
-		return onDisk(err)
-	}
-	return a.judge(ctx, undecided)
-}
-
-// judge has the command, if there is one, decide about the file that is there now.
-func (a *applier) judge(ctx context.Context, undecided bool) error {
-	if a.Command == "" {
-		if !undecided {
-			return nil
-		}
-		return onDisk(a.decide()) // it has no command any more
-	}
-	if err := runCommand(ctx, a.Command, cmp.Or(a.Timeout, DefaultTimeout)); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return errors.Join(err, onDisk(a.putBack()))
-	}
-	return onDisk(a.decide())
 }

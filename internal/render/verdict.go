@@ -32,6 +32,18 @@ func (a *applier) keep(there bool) error {
 	return statefile.Write(a.pending(), nil)
 }
 
+// undecided reports whether no command has judged yet what is there. A verdict
+// that is in and could not be noted is noted first: else the command would run
+// each second for nothing.
+func (a *applier) undecided() (bool, error) {
+	if a.decided {
+		if err := a.decide(); err != nil {
+			return false, err
+		}
+	}
+	return exists(a.pending())
+}
+
 // putBack undoes the replacement.
 func (a *applier) putBack() error {
 	there, err := exists(a.previous())
@@ -50,7 +62,12 @@ func (a *applier) putBack() error {
 // decide ends the pending verdict. previous goes last: without pending it means
 // nothing.
 func (a *applier) decide() error {
-	return errors.Join(remove(a.pending()), remove(a.previous()))
+	a.decided = true
+	if err := errors.Join(remove(a.pending()), remove(a.previous())); err != nil {
+		return fmt.Errorf("noting the verdict: %w", err)
+	}
+	a.decided = false
+	return nil
 }
 
 func remove(path string) error {

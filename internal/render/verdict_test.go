@@ -114,3 +114,33 @@ func TestVerdictOfNoCommand(t *testing.T) {
 		return err == nil && len(left) == 0, strings.Join(left, " ")
 	})
 }
+
+// A verdict that cannot be noted is not asked for again each second.
+func TestVerdictIsNotedLater(t *testing.T) {
+	for _, tc := range []struct{ verdict, file, ran, says string }{
+		{"0", "ready", "ran\n", "the template is applied again"},
+		{"1", "old", "ran\nran\n", "trying again on the next change"}, // once more, since the file was put back
+	} {
+		t.Run("exit status "+tc.verdict, func(t *testing.T) {
+			r := newListRig(t)
+			out, ran, pending := filepath.Join(r.dir, "out"), filepath.Join(r.dir, "ran"), filepath.Join(r.dir, ".out.pending")
+			r.template(`{{ desired "a" }}`, "test -e "+ran+" || { rm "+pending+"; mkdir -p "+pending+"/x; }; echo ran >>"+ran+"; exit "+tc.verdict)
+			if err := os.WriteFile(out, []byte("old"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r.start()
+			failures := strings.Replace(staleOf(r.cfg.Templates[0]), "template_stale", "template_failures_total", 1)
+			r.wantLog("trying again each second")
+			r.wantLog("noting the verdict")
+			r.wantMetric(failures+" 3", true)
+			wantFile(t, ran, "ran\n")
+			if err := os.RemoveAll(pending); err != nil {
+				t.Fatal(err)
+			}
+			r.wantLog(tc.says)
+			wantFile(t, out, tc.file)
+			wantFile(t, ran, tc.ran)
+			wantFile(t, filepath.Join(r.dir, ".out.previous"), "")
+		})
+	}
+}
