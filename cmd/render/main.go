@@ -4,13 +4,13 @@
 // its last run, and it writes the state file (/var/lib/hadrain/state, with
 // .state.lock and, while it writes, .state.tmp-* beside it), which
 // hadrain-responder serves to HAProxy. With --template SRC:DEST[:COMMAND] it also
-// reads SRC and writes DEST, and while COMMAND has not succeeded
-// .DEST.pending and .DEST.previous beside it; with --templates FILE for several.
+// reads SRC and writes DEST with .DEST.lock beside it, and while COMMAND has not
+// given its verdict .DEST.pending and .DEST.previous; with --templates FILE for several.
 // SIGHUP makes it read that file, templates and certificates again.
 //
 // It exits 0 after SIGINT or SIGTERM, 1 on a run-time error, such as no usable
-// answer of Consul at the start, 2 on usage, and 3 if another process writes
-// the state file.
+// answer of Consul at the start, 2 on usage, and 3 if another process holds the
+// lock of a file that this one is to write.
 package main
 
 import (

@@ -33,10 +33,12 @@ func Programs() []Program {
 				{stateFile, "The state file. Its modification time is that of the last accepted read of Consul."},
 				{"/var/lib/hadrain/.state.lock", "Held while the program runs, so that one writes."},
 				{"/var/lib/hadrain/.state.tmp-*", "The next state file while it is written. What a crash left is removed at the start."},
+				{".DEST.lock, .DEST.tmp-*", "The same beside the file of a template."},
+				{".DEST.pending, .DEST.previous", "That no command has judged yet the file of a template, and what is put back if one refuses it. What is pending after a crash is judged at the next start."},
 				settings,
 			},
 			Exit: append(daemonExit(),
-				Entry{fmt.Sprint(cmdline.ExitLock), "Another process writes the state file."}),
+				Entry{fmt.Sprint(cmdline.ExitLock), "Another process holds the lock of a file that this one is to write."}),
 			SeeAlso: []string{"hadrain(1)", "hadrain-responder(8)", "systemd.service(5)"},
 		},
 		{
