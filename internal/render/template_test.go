@@ -61,6 +61,7 @@ func TestCommandDecides(t *testing.T) {
 	r.start()
 	wantFile(t, out, "drain")
 	wantFile(t, ran, "drain")
+	wantFile(t, filepath.Join(dir, ".out.pending"), "") // the command has ended
 
 	// Refused: what was there before is put back, and the state file goes on.
 	if err := os.WriteFile(verdict, nil, 0o644); err != nil {
