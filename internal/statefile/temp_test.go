@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"hadrain/internal/statefile"
 )
@@ -45,28 +44,4 @@ func names(t *testing.T, dir string) (names []string) {
 		names = append(names, entry.Name())
 	}
 	return names
-}
-
-// Whoever watches the file is not told of the temporary files that a writer makes,
-// also if it has a name that is special elsewhere, or one without a directory.
-func TestWatchIgnoresTemporaryFiles(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	for _, path := range []string{"state", filepath.Join(dir, "a*[b]")} {
-		notices := statefile.Watch(t.Context(), path)
-		<-notices
-		var longest time.Duration
-		for n := 0; n < 3 && longest < statefile.PollInterval/2; n++ { // a busy machine takes the notice of a second late
-			<-notices // nothing changed: a second is over
-			start := time.Now()
-			tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*") // as Write does
-			must(t, err)
-			must(t, tmp.Close())
-			<-notices
-			longest = max(longest, time.Since(start))
-		}
-		if longest < statefile.PollInterval/2 {
-			t.Errorf("%s: a notice %s after a temporary file", path, longest)
-		}
-	}
 }
