@@ -23,7 +23,8 @@ func LockPath(path string) string {
 // it ends; the lock file stays.
 func Lock(path string) (release func() error, err error) {
 	name := LockPath(path)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	// A link would have root make a file wherever it leads to, say /etc/nologin.
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("locking %s: %w; create the directory: mkdir -p %s", path, err, filepath.Dir(path))
 	}

@@ -108,6 +108,19 @@ func TestLock(t *testing.T) {
 	must(t, release())
 }
 
+// Somebody who may write to the directory cannot choose where else a file is made.
+func TestLockFollowsNoLink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	must(t, os.Symlink(elsewhere, statefile.LockPath(path)))
+	if _, err := statefile.Lock(path); err == nil || !strings.Contains(err.Error(), statefile.LockPath(path)) {
+		t.Errorf("Lock = %v, want an error that names the link", err)
+	}
+	if _, err := os.Lstat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a file where the link leads to: %v", err)
+	}
+}
+
 func TestTouch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
