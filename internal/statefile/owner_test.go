@@ -84,21 +84,29 @@ func othersFile(t *testing.T, uid, gid int) (path string) {
 
 func writeAs(t *testing.T, path string, who *syscall.SysProcAttr) {
 	t.Helper()
-	// The binary of the test is where only its owner may go.
-	binary := filepath.Join(filepath.Dir(path), "writer")
-	data, err := os.ReadFile(os.Args[0])
-	must(t, err)
-	must(t, os.WriteFile(binary, data, 0o755))
-	must(t, os.Chmod(binary, 0o755)) // also where the directory gives it a list
-	cmd := exec.Command(binary)
-	cmd.Env = append(os.Environ(), writer+"="+path)
-	cmd.SysProcAttr = who
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := tryAs(t, path, who); err != nil {
 		t.Fatalf("writing as somebody else: %v: %s", err, out)
 	}
 	if got := read(t, path); got != "new" {
 		t.Errorf("content %q, want new", got)
 	}
+}
+
+// tryAs is writeAs for what need not succeed. It returns the error of Write.
+func tryAs(t *testing.T, path string, who *syscall.SysProcAttr) (string, error) {
+	t.Helper()
+	// The binary of the test is where only its owner may go.
+	dir := testpeer.Dir(t)
+	must(t, os.Chmod(dir, 0o755))
+	binary := filepath.Join(dir, "writer")
+	data, err := os.ReadFile(os.Args[0])
+	must(t, err)
+	must(t, os.WriteFile(binary, data, 0o755))
+	cmd := exec.Command(binary)
+	cmd.Env = append(os.Environ(), writer+"="+path)
+	cmd.SysProcAttr = who
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // A copy is as the file is, in mode and owner, and takes no space.

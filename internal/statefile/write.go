@@ -15,7 +15,8 @@ import (
 // directory is written, synced and renamed over path, then the directory is
 // synced. When Write returns nil the content survives a crash of the machine;
 // when it fails before the rename the old file is untouched. It is called with
-// the lock held: what an earlier attempt could not remove is removed first.
+// the lock held: what an earlier attempt could not remove is removed first. The
+// directory must be one that the caller may read, write and search.
 //
 // An existing file keeps its mode, its access control list and, where permitted,
 // its owner and group; a new one gets 0644, whatever the umask. A symbolic link
