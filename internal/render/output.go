@@ -73,32 +73,42 @@ func (o *output) write() error {
 
 // touch gives the file the time of the last accepted read.
 func (o *output) touch(at time.Time) error {
-	before, err := os.Lstat(o.path)
-	if err == nil && !before.Mode().IsRegular() {
-		// Somebody's link, say to /dev/null: what it leads to is not ours.
-		o.on, o.at = statefile.Version{}, at
-		return nil
-	}
-	if err == nil {
-		err = statefile.Touch(o.path, at)
-		// Of somebody else's file only the owner may set the time: another one is
-		// written then, which is ours.
-		o.dirty = o.dirty || errors.Is(err, fs.ErrPermission) && o.data != nil
-	}
+	before, err := o.stamp(at)
 	if err != nil {
 		return err
 	}
+	return o.settle(before, at)
+}
+
+// stamp sets the time of the file, and returns which one it was before.
+func (o *output) stamp(at time.Time) (before statefile.Version, err error) {
+	info, err := os.Lstat(o.path)
+	if err != nil {
+		return before, err
+	}
+	if !info.Mode().IsRegular() {
+		return before, nil // somebody's link, say to /dev/null: what it leads to is not ours
+	}
+	err = statefile.Touch(o.path, at)
+	// Of somebody else's file only the owner may set the time: another one is
+	// written then, which is ours.
+	o.dirty = o.dirty || errors.Is(err, fs.ErrPermission) && o.data != nil
+	return statefile.VersionOf(info), err
+}
+
+// settle notes what is there after stamp. Of a file that somebody changed before
+// or since, look is still to say so: it has another version, or not exactly the
+// time. That also costs a look where the file system rounds the time.
+func (o *output) settle(before statefile.Version, at time.Time) error {
 	info, err := os.Lstat(o.path)
 	if err != nil {
 		return fmt.Errorf("touching the state: %w", err)
 	}
-	// Of a file that somebody changed meanwhile, look is still to say so.
-	if statefile.VersionOf(before) == o.on && near(info.ModTime(), at) {
-		o.on = statefile.VersionOf(info)
-	} else {
-		o.on = statefile.Version{}
+	on := statefile.VersionOf(info)
+	if before != o.on || !info.ModTime().Equal(at) {
+		on = statefile.Version{}
 	}
-	o.at = at
+	o.on, o.at = on, at
 	return nil
 }
 

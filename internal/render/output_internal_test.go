@@ -13,7 +13,7 @@ import (
 // that says how old the state is.
 func TestLookSeesEverything(t *testing.T) {
 	dir := t.TempDir()
-	elsewhere := filepath.Join(dir, "elsewhere")
+	elsewhere := filepath.Join(dir, "there") // as long as what the file holds, and so is a link to it
 	o := &output{path: filepath.Join(dir, "state")}
 	for name, harm := range map[string]func() error{
 		"nothing":  func() error { return nil },
@@ -22,9 +22,10 @@ func TestLookSeesEverything(t *testing.T) {
 		"touched":  func() error { return errors.Join(os.WriteFile(o.path, []byte("drain"), 0o644), o.touch(time.Now())) },
 		"future":   func() error { return os.Chtimes(o.path, time.Time{}, time.Now().Add(time.Hour)) },
 		"past":     func() error { return os.Chtimes(o.path, time.Time{}, time.Now().Add(-time.Hour)) },
-		"link":     func() error { return errors.Join(os.Rename(o.path, elsewhere), os.Symlink(elsewhere, o.path)) },
+		"link":     func() error { return errors.Join(os.Rename(o.path, elsewhere), os.Symlink("there", o.path)) },
 		"dangling": func() error { return errors.Join(os.Remove(o.path), os.Symlink("nowhere", o.path)) },
 		"device":   func() error { return errors.Join(os.Remove(o.path), os.Symlink(os.DevNull, o.path)) },
+		"removed":  func() error { return os.Remove(o.path) },
 	} {
 		o.set([]byte("ready"))
 		if err := errors.Join(o.write(), o.touch(time.Now())); err != nil || o.look() != intact {
@@ -34,21 +35,70 @@ func TestLookSeesEverything(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		want := altered
-		if name == "nothing" || name == "mode" {
+		switch name {
+		case "nothing", "mode":
 			want = intact
+		case "removed":
+			want = missing
 		}
 		if got := o.look(); got != want {
 			t.Errorf("%s: look() = %d, want %d", name, got, want)
 		}
 	}
-	// The first touch comes after the write, and so may an edit.
+	if data, err := os.ReadFile(elsewhere); err != nil || string(data) != "ready" {
+		t.Errorf("the file behind the link: %q, %v", data, err)
+	}
+	if err := o.unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The first touch comes after the write, and so may an edit.
+func TestLookAfterAnEditBeforeTheTouch(t *testing.T) {
+	o := &output{path: filepath.Join(t.TempDir(), "state")}
 	o.set([]byte("ready"))
 	err := errors.Join(o.write(), os.WriteFile(o.path, []byte("drain"), 0o644), o.touch(time.Now()))
 	if got := o.look(); err != nil || got != altered {
-		t.Errorf("edited between write and touch: look() = %d, %v, want %d", got, err, altered)
+		t.Errorf("look() = %d, %v, want %d", got, err, altered)
 	}
-	if data, err := os.ReadFile(elsewhere); err != nil || string(data) != "ready" {
-		t.Errorf("the file behind the link: %q, %v", data, err)
+	if got := (&output{path: filepath.Join(o.path, "state")}).look(); got != altered {
+		t.Errorf("below a file: look() = %d, want %d", got, altered)
+	}
+	if err := o.unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that nobody touched is not read each second: what it should hold makes no
+// difference then.
+func TestLookReadsOnce(t *testing.T) {
+	ready, other := []byte("ready"), []byte("other")
+	now := time.Now().Truncate(2 * time.Second) // a file system may round to that
+	o := &output{path: filepath.Join(t.TempDir(), "state")}
+	for name, touch := range map[string]func() error{
+		"written":          func() error { return errors.Join(o.write(), o.touch(now)) },
+		"mode":             func() error { return os.Chmod(o.path, 0o600) },
+		"touched":          func() error { return o.touch(now) },
+		"touched, at rest": func() error { return o.touch(o.at) },
+	} {
+		o.set(ready)
+		if err := errors.Join(o.write(), o.touch(now)); err != nil || o.look() != intact {
+			t.Fatalf("%s: the file is not as it was written: %v", name, err)
+		}
+		if err := touch(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		read := name == "written" || name == "mode"
+		o.data = other
+		if got := o.look(); (got == altered) != read {
+			t.Errorf("%s: the first look() = %d, want one that reads: %t", name, got, read)
+		}
+		o.data = ready
+		first := o.look()
+		o.data = other
+		if second := o.look(); first != intact || second != intact {
+			t.Errorf("%s: look() = %d, then %d, want %d without reading", name, first, second, intact)
+		}
 	}
 	if err := o.unlock(); err != nil {
 		t.Error(err)
@@ -73,27 +123,36 @@ func TestTouchFollowsNoLink(t *testing.T) {
 	}
 }
 
-// In whatever order render and somebody else set the file's time, what is there
-// in the end is render's, or is seen not to be.
+// What somebody else does while render sets the file's time is seen: also an edit,
+// which gives it a time as good as render's.
 func TestLookAfterARace(t *testing.T) {
-	o := &output{path: filepath.Join(t.TempDir(), "state")}
-	o.set([]byte("ready"))
-	if err := o.write(); err != nil {
-		t.Fatal(err)
-	}
-	for range 2000 {
+	dir := t.TempDir()
+	o := &output{path: filepath.Join(dir, "state")}
+	other := filepath.Join(dir, "other")
+	for name, harm := range map[string]func() error{
+		"nothing": func() error { return nil },
+		"time":    func() error { return os.Chtimes(o.path, time.Time{}, time.Unix(1, 0)) },
+		"edit":    func() error { return os.WriteFile(o.path, []byte("drain"), 0o644) },
+		"replaced": func() error {
+			return errors.Join(os.WriteFile(other, []byte("drain"), 0o644), os.Rename(other, o.path))
+		},
+		"link": func() error { return errors.Join(os.Rename(o.path, other), os.Symlink(other, o.path)) },
+	} {
+		o.set([]byte("ready"))
+		if err := errors.Join(o.write(), o.touch(time.Now())); err != nil || o.look() != intact {
+			t.Fatalf("%s: the file is not as it was written: %v", name, err)
+		}
 		at := time.Now()
-		done := make(chan error, 1)
-		go func() { done <- os.Chtimes(o.path, time.Time{}, time.Unix(1, 0)) }()
-		if err := errors.Join(o.touch(at), <-done); err != nil {
-			t.Fatal(err)
+		before, err := o.stamp(at)
+		if err := errors.Join(err, harm(), o.settle(before, at)); err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-		info, err := os.Stat(o.path)
-		if err != nil {
-			t.Fatal(err)
+		want := altered
+		if name == "nothing" {
+			want = intact
 		}
-		if found := o.look(); (found == intact) != near(info.ModTime(), at) {
-			t.Fatalf("a file of %v, and render's time is %v: look() = %d", info.ModTime(), at, found)
+		if got := o.look(); got != want {
+			t.Errorf("%s: look() = %d, want %d", name, got, want)
 		}
 	}
 	if err := o.unlock(); err != nil {
