@@ -89,6 +89,7 @@ func TestWatchSeesReplacements(t *testing.T) {
 
 // Whatever is done to the directory, the one that is there then is watched.
 func TestWatchOutlivesItsDirectory(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(base, next string) error{
 		"removed":       func(base, _ string) error { return os.RemoveAll(base + "/dir") },
 		"made anew":     func(base, _ string) error { return remake(base + "/dir") },
