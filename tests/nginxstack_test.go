@@ -110,7 +110,7 @@ events { worker_connections 256; }
 http {
   access_log off;
   client_body_temp_path DIR/t1; proxy_temp_path DIR/t2; fastcgi_temp_path DIR/t3; uwsgi_temp_path DIR/t4; scgi_temp_path DIR/t5;
-  include DIR/conf/*.conf;
+  include DIR/conf/*; # not what render keeps beside the upstream: its names begin with a dot
   server {
     listen unix:DIR/http.sock;
     location / { proxy_pass http://web; proxy_next_upstream off; }

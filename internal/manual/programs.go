@@ -32,9 +32,9 @@ func Programs() []Program {
 			Files: []Entry{
 				{stateFile, "The state file. Its modification time is that of the last accepted read of Consul."},
 				{"/var/lib/hadrain/.state.lock", "Held while the program runs, so that one writes."},
-				{"/var/lib/hadrain/.state.tmp-*", "The next state file while it is written. What a crash left is removed at the start."},
-				{".DEST.lock, .DEST.tmp-*", "The same beside the file of a template."},
-				{".DEST.pending, .DEST.previous", "That no command has judged yet the file of a template, and what is put back if one refuses it. What is pending after a crash is judged at the next start."},
+				{"/var/lib/hadrain/.state.tmp-*", "The next state file while it is written. What a crash left is removed at the start and before each write."},
+				{".DEST.lock, .DEST.tmp-*", "The same beside DEST, the file of a template."},
+				{".DEST.pending, .DEST.previous", "Beside DEST until its command has judged it: that it has not, and what is put back if it refuses. After a crash or a stop the command runs again at the next start. Not to be removed while the program runs."},
 				settings,
 			},
 			Exit: append(daemonExit(),
